@@ -1,0 +1,78 @@
+/*
+ * The nine properties, each by the file that knows how.
+ */
+#include "analyzer/check/check_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *property_name_text(enum property_name name)
+{
+	static const char *const texts[N_PROPERTIES] = {
+		"coverage", "injectivity", "owner", "replicas", "happens-before", "bounds", "alignment", "budget", "termination",
+	};
+
+	return texts[name];
+}
+
+const char *property_status_text(enum property_status status)
+{
+	static const char *const texts[] = {"proved", "violated", "not proved"};
+
+	return texts[status];
+}
+
+static void add_row(struct check *check, struct property property)
+{
+	vec_push(check->cx->arena, &check->out->items, property);
+}
+
+void check_found(struct check *check, enum property_name name, enum property_status status, struct span span, const char *buffer,
+                 const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	if (check->n_found[name]++ >= CHECK_MAX_ROWS)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	add_row(check, (struct property){name, status, span, buffer ? buffer : "", arena_printf(check->cx->arena, "%s", text)});
+}
+
+void check_proved(struct check *check, enum property_name name, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	struct span none = {0, 0, 0};
+
+	if (check->n_found[name])
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	add_row(check, (struct property){name, PROPERTY_PROVED, none, "", arena_printf(check->cx->arena, "%s", text)});
+}
+
+const char *check_index_text(struct check *check, const int64_t *index, uint32_t rank)
+{
+	char *text = arena_printf(check->cx->arena, "(");
+
+	for (uint32_t d = 0; d < rank; d++)
+		text = arena_printf(check->cx->arena, "%s%s%lld", text, d ? ", " : "", (long long)index[d]);
+	return arena_printf(check->cx->arena, "%s)", text);
+}
+
+void check_launch(const struct schedule *schedule, const struct warp_program *warp, struct property_list *out)
+{
+	const struct tile_program *program = schedule->solution->program;
+	struct check check = {.cx = program->cx, .pool = program->pool, .schedule = schedule, .warp = warp, .out = out};
+
+	check.solution = schedule->solution;
+	check_layouts(&check);
+	check_replicas(&check);
+	check_run(&check);
+	check_budget(&check);
+	check_termination(&check);
+}

@@ -1,0 +1,41 @@
+/*
+ * check_internal: shared by check_*.c.
+ */
+#ifndef TL_CHECK_CHECK_INTERNAL_H
+#define TL_CHECK_CHECK_INTERNAL_H
+
+#include "analyzer/check/check.h"
+#include "analyzer/solve/access.h"
+
+struct check {
+	struct cx *cx;
+	struct expr_pool *pool;
+	const struct schedule *schedule;
+	const struct solution *solution;
+	const struct warp_program *warp;
+	struct property_list *out;
+	uint32_t n_found[N_PROPERTIES]; /* rows so far that are not "proved" */
+	int64_t n_elems_seen[N_PROPERTIES];
+};
+
+/* At most this many elements times replicas are enumerated for one question. */
+enum { CHECK_MAX_ELEMS = 1 << 22, CHECK_MAX_ROWS = 8 };
+
+/* Adds a row that is not "proved" (at most CHECK_MAX_ROWS a name). */
+void check_found(struct check *check, enum property_name name, enum property_status status, struct span span, const char *buffer,
+                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* Adds the "proved" row when nothing was found for `name`. */
+void check_proved(struct check *check, enum property_name name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+const char *check_index_text(struct check *check, const int64_t *index, uint32_t rank); /* "(3, 17)" */
+
+/* check_layout.c: coverage, injectivity, owner. */
+void check_layouts(struct check *check);
+/* check_replicas.c */
+void check_replicas(struct check *check);
+/* check_run.c: happens-before, bounds, alignment. */
+void check_run(struct check *check);
+/* check_budget.c: budget, termination. */
+void check_budget(struct check *check);
+void check_termination(struct check *check);
+
+#endif

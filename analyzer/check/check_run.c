@@ -1,0 +1,609 @@
+/*
+ * happens-before, bounds and alignment, by executing the addresses of the warp program.
+ *
+ * All threads of a block run the program, but only addresses and predicates are computed. Shared memory is kept in granules, each with its last writer,
+ * its readers and the barrier interval in which that was; a read must not meet a write of another thread in the same interval, a write
+ * must meet neither; bytes of cp.async in flight must not be touched at all, and become a write of the issuing
+ * thread in the interval in which its wait covers them.
+ *
+ * Long loops run their first 2 P and last P + 1 iterations, where P is a period: with var + P in place of var, no shared address in the body
+ * changes. What is in flight is at most P iterations old, so the state after P iterations depends on var mod P only, and what holds in the second P iterations holds
+ * in all that follow.  A loop without
+ * a period of at most 8 runs in full, up to a limit. Blocks: the corners of the grid, which is enough when addresses in shared
+ * memory do not depend on the block and global offsets grow with the block numbers; predicates elsewhere only remove accesses.
+ */
+#include "analyzer/check/check_internal.h"
+
+#include <string.h>
+
+enum { MAX_PERIOD = 8, MAX_STEPS = 1 << 22, NO_THREAD = -1, MANY_THREADS = -2 };
+
+/* What happened to a granule of shared memory. */
+struct granule {
+	int32_t writer, reader;               /* thread, NO_THREAD or MANY_THREADS */
+	uint32_t write_interval, read_interval;
+	uint32_t group;                       /* cp.async group + 1 that is in flight or was last; 0: none */
+	int32_t group_thread;
+};
+
+struct piece {
+	struct granule *granules;
+	int64_t n, granule_bytes;
+};
+
+/* The first thing that could not be decided, and where; `why` NULL: nothing. */
+struct limit {
+	struct span span;
+	const char *why;
+};
+
+struct run {
+	struct check *check;
+	const struct warp_program *warp;
+	int64_t *values;               /* of variables, by id */
+	int64_t *threads;              /* 0 .. n_threads-1 */
+	bool *active;
+	int64_t *offsets, *conditions; /* scratch, one a thread */
+	bool *mask;
+	struct piece *pieces;          /* by wshared id */
+	bool is_uniform;               /* no shared address and no condition depends on the block */
+	struct map codes;              /* expression id -> struct expr_code * */
+	uint32_t interval;
+	uint32_t n_groups;             /* committed */
+	uint32_t n_done;               /* groups that waits have covered */
+	vec_of(uint32_t) done_interval; /* by group */
+	bool only_global;              /* another corner of the grid: shared memory is as in the first */
+	int64_t n_steps;
+	int64_t n_accesses;
+	struct limit limit;            /* something could not be decided at all */
+	struct limit global_limit;     /* an address in global memory could not: it has no bearing on order */
+};
+
+static void give_up(struct limit *limit, struct span span, const char *why)
+{
+	if (!limit->why)
+		*limit = (struct limit){ span, why };
+}
+
+/* Values of an index expression for all threads; false when it cannot be computed. */
+static bool evaluate(struct run *run, const struct expr *e, int64_t *out)
+{
+	struct expr_code *code = map_get(&run->codes, e->id);
+
+	if (!e->is_index)
+		return false;
+	if (!code) {
+		code = expr_compile(run->check->cx->arena, e);
+		map_set(run->check->cx->arena, &run->codes, e->id, code);
+	}
+	expr_run_lanes(code, run->values,
+	               &(struct lane_values){ run->warp->tid->id, run->threads, (int)run->warp->n_threads }, out);
+	return true;
+}
+
+/* Threads that execute: `mask` gets active and predicate. An unknown predicate counts as true. */
+static void predicate_mask(struct run *run, const struct expr *predicate, bool *mask)
+{
+	int64_t n = run->warp->n_threads;
+
+	memcpy(mask, run->active, (size_t)n * sizeof *mask);
+	if (!predicate || !evaluate(run, predicate, run->conditions))
+		return;
+	for (int64_t t = 0; t < n; t++)
+		mask[t] = mask[t] && run->conditions[t];
+}
+
+/* ---- shared memory ---- */
+
+/* One granule touched by one thread; gives what is wrong, or NULL. */
+static const char *touch_read(struct run *run, struct granule *g, int32_t thread, int32_t *other)
+{
+	if (g->group > run->n_done) {
+		*other = g->group_thread;
+		return "reads what a copy still in flight writes, issued by";
+	}
+	if (g->group && run->done_interval.p[g->group - 1] == run->interval && g->group_thread != thread) {
+		*other = g->group_thread;
+		return "reads, without a barrier after the wait, what was copied by";
+	}
+	if (g->writer >= 0 && g->writer != thread && g->write_interval == run->interval) {
+		*other = g->writer;
+		return "reads, without a barrier in between, what was written by";
+	}
+	if (g->read_interval == run->interval && g->reader != NO_THREAD)
+		g->reader = g->reader == thread ? thread : MANY_THREADS;
+	else
+		g->reader = thread;
+	g->read_interval = run->interval;
+	return NULL;
+}
+
+static const char *touch_write(struct run *run, struct granule *g, int32_t thread, int32_t *other)
+{
+	if (g->group > run->n_done) {
+		*other = g->group_thread;
+		return "writes where a copy is still in flight, issued by";
+	}
+	if (g->group && run->done_interval.p[g->group - 1] == run->interval && g->group_thread != thread) {
+		*other = g->group_thread;
+		return "writes, without a barrier after the wait, over a copy by";
+	}
+	if (g->writer >= 0 && g->writer != thread && g->write_interval == run->interval) {
+		*other = g->writer;
+		return "writes, without a barrier in between, over a write by";
+	}
+	if (g->read_interval == run->interval && g->reader != NO_THREAD && g->reader != thread) {
+		*other = g->reader;
+		return "writes, without a barrier in between, what is read by";
+	}
+	return NULL;
+}
+
+static void complete_write(struct run *run, struct granule *g, int32_t thread, bool async)
+{
+	g->reader = NO_THREAD;
+	if (async) {
+		g->writer = NO_THREAD;
+		g->group = run->n_groups + 1;
+		g->group_thread = thread;
+		return;
+	}
+	g->group = 0;
+	g->writer = thread;
+	g->write_interval = run->interval;
+}
+
+struct shared_touch {
+	const struct wnode *node;
+	const struct waddr *addr;
+	int64_t bytes;
+	bool is_write, async;
+};
+
+static const char *shared_name(const struct run *run, const struct wshared *shared)
+{
+	return sym_text(run->check->cx->names, shared->name);
+}
+
+static void report_order(struct run *run, const struct shared_touch *touch, int32_t thread, int32_t other, int64_t offset, const char *what)
+{
+	struct arena *arena = run->check->cx->arena;
+	const char *who = other == MANY_THREADS ? "several threads" : arena_printf(arena, "thread %d", (int)other);
+
+	check_found(run->check, PROPERTY_HAPPENS_BEFORE, PROPERTY_VIOLATED, touch->node->span, shared_name(run, touch->addr->shared),
+	            "thread %d %s %s, byte %lld", (int)thread, what, who, (long long)offset);
+}
+
+/* One thread's access: bounds, alignment, order. False after the first violation. */
+static bool touch_shared(struct run *run, const struct shared_touch *touch, int32_t thread, int64_t offset)
+{
+	const struct wshared *shared = touch->addr->shared;
+	struct piece *piece = &run->pieces[shared->id];
+	const char *what = NULL;
+	int32_t other = NO_THREAD;
+
+	run->n_accesses++;
+	if (offset < 0 || offset + touch->bytes > wshared_bytes(shared)) {
+		check_found(run->check, PROPERTY_BOUNDS, PROPERTY_VIOLATED, touch->node->span, shared_name(run, shared), "thread %d touches bytes %lld to %lld of %lld",
+		            (int)thread, (long long)offset, (long long)(offset + touch->bytes - 1), (long long)wshared_bytes(shared));
+		return false;
+	}
+	if ((shared->offset_bytes + offset) % touch->bytes) {
+		check_found(run->check, PROPERTY_ALIGNMENT, PROPERTY_VIOLATED, touch->node->span, shared_name(run, shared), "thread %d accesses %lld bytes at offset %lld",
+		            (int)thread, (long long)touch->bytes, (long long)offset);
+		return false;
+	}
+	for (int64_t g = offset / piece->granule_bytes; g <= (offset + touch->bytes - 1) / piece->granule_bytes && !what; g++) {
+		struct granule *granule = &piece->granules[g];
+		what = touch->is_write ? touch_write(run, granule, thread, &other) : touch_read(run, granule, thread, &other);
+		if (!what && touch->is_write)
+			complete_write(run, granule, thread, touch->async);
+	}
+	if (what)
+		report_order(run, touch, thread, other, offset, what);
+	return !what;
+}
+
+/* Which lanes give an address that is used. */
+static bool lane_counts(const struct winst *inst, int64_t thread)
+{
+	if (inst->kind == WOP_ldmatrix)
+		return thread % 32 < 8 * inst->as.ldmatrix.n_matrices;
+	if (inst->kind == WOP_stmatrix)
+		return thread % 32 < 8 * inst->as.stmatrix.n_matrices;
+	return true;
+}
+
+static int64_t inst_bytes(const struct winst *inst)
+{
+	switch (inst->kind) {
+	case WOP_ld:
+		return inst->as.ld.bytes;
+	case WOP_st:
+		return inst->as.st.bytes;
+	case WOP_cp_async:
+		return inst->as.cp_async.bytes;
+	case WOP_ldmatrix:
+	case WOP_stmatrix:
+		return 16;
+	case WOP_cp_async_commit:
+	case WOP_cp_async_wait:
+	case WOP_barrier:
+	case WOP_mma:
+	case WOP_set:
+	case WOP_shfl_xor:
+	case N_WOP_KINDS:
+		break;
+	}
+	return 0;
+}
+
+static void run_shared(struct run *run, const struct wnode *node, const struct waddr *addr, bool is_write)
+{
+	const struct winst *inst = &node->as.inst;
+	struct shared_touch touch = {node, addr, inst_bytes(inst), is_write, inst->kind == WOP_cp_async};
+	bool ok = true;
+
+	if (!evaluate(run, addr->offset, run->offsets)) {
+		give_up(&run->limit, node->span, "an address depends on values that the kernel computes");
+		return;
+	}
+	/* A failing predicate of cp.async still writes zeros. */
+	predicate_mask(run, inst->kind == WOP_cp_async ? NULL : inst->predicate, run->mask);
+	for (int64_t t = 0; t < run->warp->n_threads && ok; t++)
+		if (run->mask[t] && lane_counts(inst, t))
+			ok = touch_shared(run, &touch, (int32_t)t, run->offsets[t]);
+}
+
+/* ---- global memory ---- */
+
+static void run_global(struct run *run, const struct wnode *node, const struct waddr *addr)
+{
+	const struct winst *inst = &node->as.inst;
+	const struct buffer *buffer = addr->global;
+	int64_t n = run->warp->n_threads, elems = buffer_n_elems(buffer), elem_bytes = dtype_bits(buffer->type) / 8;
+	int64_t *offsets = run->offsets, bytes = inst_bytes(inst);
+	const char *name = sym_text(run->check->cx->names, buffer->name);
+
+	if (elems < 0 || elem_bytes == 0 || !evaluate(run, addr->offset, offsets)) {
+		give_up(&run->global_limit, node->span, "a global address or its limit is only known at run time");
+		return;
+	}
+	predicate_mask(run, inst->predicate, run->mask);
+	for (int64_t t = 0; t < n; t++) {
+		if (!run->mask[t])
+			continue;
+		run->n_accesses++;
+		if (offsets[t] < 0 || offsets[t] + bytes / elem_bytes > elems) {
+			check_found(run->check, PROPERTY_BOUNDS, PROPERTY_VIOLATED, node->span, name, "thread %lld touches element %lld of %lld",
+			            (long long)t, (long long)offsets[t], (long long)elems);
+			return;
+		}
+		if (offsets[t] * elem_bytes % bytes) {
+			check_found(run->check, PROPERTY_ALIGNMENT, PROPERTY_VIOLATED, node->span, name, "thread %lld accesses %lld bytes at element %lld",
+			            (long long)t, (long long)bytes, (long long)offsets[t]);
+			return;
+		}
+	}
+}
+
+/* ---- instructions ---- */
+
+static void run_wait(struct run *run, int64_t n_pending)
+{
+	while ((int64_t)run->n_groups - run->n_done > n_pending) {
+		vec_push(run->check->cx->arena, &run->done_interval, run->interval);
+		run->n_done++;
+	}
+}
+
+static void run_memory(struct run *run, const struct wnode *node)
+{
+	const struct winst *inst = &node->as.inst;
+	const struct wop_info *info = wop_info(inst->kind);
+
+	for (uint32_t i = 0; i < info->n_operands; i++) {
+		const struct woperand_info *operand = &info->operands[i];
+		if (operand->role != WROLE_ADDR_READ && operand->role != WROLE_ADDR_WRITE && operand->role != WROLE_ADDR_UPDATE)
+			continue;
+		const struct waddr *addr = winst_operand(inst, operand).addr;
+		if (addr->space == WSPACE_SHARED && run->only_global)
+			continue;
+		if (addr->space == WSPACE_SHARED)
+			run_shared(run, node, addr, operand->role != WROLE_ADDR_READ);
+		else
+			run_global(run, node, addr);
+	}
+}
+
+static void run_inst(struct run *run, const struct wnode *node)
+{
+	const struct winst *inst = &node->as.inst;
+
+	switch (inst->kind) {
+	case WOP_barrier:
+		run->interval++;
+		return;
+	case WOP_cp_async_commit:
+		run->n_groups++;
+		return;
+	case WOP_cp_async_wait:
+		run_wait(run, inst->as.cp_async_wait.n_pending);
+		return;
+	case WOP_ld:
+	case WOP_st:
+	case WOP_ldmatrix:
+	case WOP_stmatrix:
+	case WOP_cp_async:
+		run_memory(run, node);
+		return;
+	case WOP_mma:
+	case WOP_set:
+	case WOP_shfl_xor:
+	case N_WOP_KINDS:
+		return;
+	}
+}
+
+/* ---- loops ---- */
+
+static bool inst_touches_global(const struct winst *inst)
+{
+	const struct wop_info *info = wop_info(inst->kind);
+
+	for (uint32_t i = 0; i < info->n_operands; i++)
+		if (info->operands[i].role <= WROLE_ADDR_UPDATE && winst_operand(inst, &info->operands[i]).addr->space == WSPACE_GLOBAL)
+			return true;
+	return false;
+}
+
+static bool touches_global(const struct wblock *block)
+{
+	for (uint32_t i = 0; i < block->nodes.n; i++) {
+		const struct wnode *node = block->nodes.p[i];
+		if (node->kind == WNODE_INST && inst_touches_global(&node->as.inst))
+			return true;
+		if (node->kind == WNODE_LOOP && touches_global(&node->as.loop.body))
+			return true;
+		if (node->kind == WNODE_IF && (touches_global(&node->as.if_.then) || touches_global(&node->as.if_.otherwise)))
+			return true;
+		if (node->kind == WNODE_WHILE)
+			return true;
+	}
+	return false;
+}
+
+static bool uses_block(const struct run *run, const struct expr *e)
+{
+	for (int axis = 0; axis < 3; axis++)
+		if (e && expr_uses(e, run->warp->block[axis]))
+			return true;
+	return false;
+}
+
+/* Does what happens in shared memory depend on the block's number? */
+static bool depends_on_block(const struct run *run, const struct wblock *block)
+{
+	bool is_write;
+
+	for (uint32_t i = 0; i < block->nodes.n; i++) {
+		const struct wnode *node = block->nodes.p[i];
+		const struct waddr *addr = node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, &is_write) : NULL;
+		if (addr && (uses_block(run, addr->offset) || (node->as.inst.kind != WOP_cp_async && uses_block(run, node->as.inst.predicate))))
+			return true;
+		if (node->kind == WNODE_LOOP && (uses_block(run, node->as.loop.extent) || depends_on_block(run, &node->as.loop.body)))
+			return true;
+		if (node->kind == WNODE_IF && (uses_block(run, node->as.if_.condition) || depends_on_block(run, &node->as.if_.then) ||
+		                               depends_on_block(run, &node->as.if_.otherwise)))
+			return true;
+		if (node->kind == WNODE_WHILE)
+			return true;
+	}
+	return false;
+}
+
+static void run_block(struct run *run, const struct wblock *block);
+
+/* Does replacing var by var + period change a shared address in the block? */
+static bool is_periodic(struct run *run, const struct wblock *block, const struct var *var, int64_t period)
+{
+	struct check *check = run->check;
+	const struct expr *shifted = expr_add_int(check->pool, expr_of_var(check->pool, var), period);
+	struct expr_subst subst = {0};
+	bool is_write;
+
+	map_set(check->cx->arena, &subst.of_var, var->id, (void *)(uintptr_t)shifted);
+	for (uint32_t i = 0; i < block->nodes.n; i++) {
+		const struct wnode *node = block->nodes.p[i];
+		const struct waddr *addr = node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, &is_write) : NULL;
+		if (addr && expr_substitute(check->pool, addr->offset, &subst) != addr->offset)
+			return false;
+		if (node->kind == WNODE_LOOP && !is_periodic(run, &node->as.loop.body, var, period))
+			return false;
+		if (node->kind == WNODE_IF &&
+		    (!is_periodic(run, &node->as.if_.then, var, period) || !is_periodic(run, &node->as.if_.otherwise, var, period)))
+			return false;
+	}
+	return true;
+}
+
+/* The smallest period of a loop that is long enough to skip its middle; 0: all iterations run. */
+static int64_t period_of(struct run *run, const struct wnode *node, int64_t extent)
+{
+	for (int64_t period = 1; period <= MAX_PERIOD && extent > 4 * period + 1; period++)
+		if (is_periodic(run, &node->as.loop.body, node->as.loop.var, period))
+			return period;
+	return 0;
+}
+
+static void run_loop(struct run *run, const struct wnode *node)
+{
+	const struct expr *extent = node->as.loop.extent;
+
+	if (run->only_global && !touches_global(&node->as.loop.body))
+		return;
+	if (!extent->is_index) {
+		give_up(&run->limit, node->span, "how often a loop runs is only known at run time");
+		return;
+	}
+	int64_t n = expr_eval_int(extent, run->values), period = node->as.loop.unroll ? 0 : period_of(run, node, n);
+	for (int64_t i = 0; i < n; i++) {
+		if (period && i == 2 * period)
+			i += (n - period - 1 - i) / period * period;
+		run->values[node->as.loop.var->id] = i;
+		run_block(run, &node->as.loop.body);
+	}
+}
+
+static void run_if(struct run *run, const struct wnode *node)
+{
+	int64_t n = run->warp->n_threads;
+	bool *before = run->active, *mask = arena_array(run->check->cx->arena, bool, (size_t)n);
+	int64_t *values = arena_array(run->check->cx->arena, int64_t, (size_t)n);
+
+	if (!evaluate(run, node->as.if_.condition, values)) {
+		run_block(run, &node->as.if_.then);
+		run_block(run, &node->as.if_.otherwise);
+		return;
+	}
+	bool any = false, none = false;
+	for (int64_t t = 0; t < n; t++) {
+		mask[t] = before[t] && values[t];
+		any |= mask[t];
+		none |= before[t] && !values[t];
+	}
+	run->active = mask;
+	if (any)
+		run_block(run, &node->as.if_.then);
+	for (int64_t t = 0; t < n; t++)
+		mask[t] = before[t] && !values[t];
+	if (none)
+		run_block(run, &node->as.if_.otherwise);
+	run->active = before;
+}
+
+static void run_block(struct run *run, const struct wblock *block)
+{
+	for (uint32_t i = 0; i < block->nodes.n; i++) {
+		const struct wnode *node = block->nodes.p[i];
+		if (run->n_steps++ > MAX_STEPS / run->warp->n_threads) {
+			give_up(&run->limit, node->span, "more steps than the limit");
+			return;
+		}
+		switch (node->kind) {
+		case WNODE_INST:
+			run_inst(run, node);
+			break;
+		case WNODE_LOOP:
+			run_loop(run, node);
+			break;
+		case WNODE_IF:
+			run_if(run, node);
+			break;
+		case WNODE_WHILE:
+			give_up(&run->limit, node->span, "how often a while loop runs is not known");
+			break;
+		}
+	}
+}
+
+/* ---- blocks ---- */
+
+/* The narrowest access of each piece decides its granules. */
+static void narrow_granules(struct run *run, const struct wblock *block)
+{
+	bool is_write;
+
+	for (uint32_t i = 0; i < block->nodes.n; i++) {
+		const struct wnode *node = block->nodes.p[i];
+		const struct waddr *addr = node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, &is_write) : NULL;
+		if (addr && inst_bytes(&node->as.inst) < run->pieces[addr->shared->id].granule_bytes)
+			run->pieces[addr->shared->id].granule_bytes = inst_bytes(&node->as.inst);
+		if (node->kind == WNODE_LOOP)
+			narrow_granules(run, &node->as.loop.body);
+		if (node->kind == WNODE_WHILE)
+			narrow_granules(run, &node->as.while_.body);
+		if (node->kind == WNODE_IF) {
+			narrow_granules(run, &node->as.if_.then);
+			narrow_granules(run, &node->as.if_.otherwise);
+		}
+	}
+}
+
+static void reset_memory(struct run *run)
+{
+	run->interval = 1;
+	run->n_groups = run->n_done = 0;
+	run->done_interval.n = 0;
+	for (uint32_t i = 0; i < run->warp->shareds.n; i++)
+		for (int64_t g = 0; g < run->pieces[i].n; g++)
+			run->pieces[i].granules[g] = (struct granule){NO_THREAD, NO_THREAD, 0, 0, 0, NO_THREAD};
+}
+
+static void open_memory(struct run *run)
+{
+	struct arena *arena = run->check->cx->arena;
+
+	run->pieces = arena_array(arena, struct piece, run->warp->shareds.n);
+	for (uint32_t i = 0; i < run->warp->shareds.n; i++)
+		run->pieces[i].granule_bytes = 16;
+	narrow_granules(run, &run->warp->body);
+	for (uint32_t i = 0; i < run->warp->shareds.n; i++) {
+		run->pieces[i].n = wshared_bytes(run->warp->shareds.p[i]) / run->pieces[i].granule_bytes + 1;
+		run->pieces[i].granules = arena_array(arena, struct granule, (size_t)run->pieces[i].n);
+	}
+}
+
+/* The corners of the grid, each run once. */
+static void run_corners(struct run *run)
+{
+	int64_t last[3];
+
+	for (int axis = 0; axis < 3; axis++)
+		if (!expr_is_int(run->warp->grid[axis], &last[axis])) {
+			give_up(&run->limit, run->check->solution->launch->span, "the grid is only known at run time");
+			return;
+		}
+	for (int corner = 0; corner < 8; corner++) {
+		bool skip = false;
+		for (int axis = 0; axis < 3; axis++) {
+			skip |= (corner >> axis & 1) && last[axis] == 1;
+			run->values[run->warp->block[axis]->id] = corner >> axis & 1 ? last[axis] - 1 : 0;
+		}
+		if (skip)
+			continue;
+		reset_memory(run);
+		run->only_global = corner > 0 && run->is_uniform;
+		run_block(run, &run->warp->body);
+		if (run->check->n_found[PROPERTY_HAPPENS_BEFORE] || run->check->n_found[PROPERTY_BOUNDS] || run->check->n_found[PROPERTY_ALIGNMENT])
+			return;
+	}
+}
+
+void check_run(struct check *check)
+{
+	struct run run = {.check = check, .warp = check->warp};
+	struct arena *arena = check->cx->arena;
+	size_t n = (size_t)check->warp->n_threads;
+	static const enum property_name names[] = {PROPERTY_HAPPENS_BEFORE, PROPERTY_BOUNDS, PROPERTY_ALIGNMENT};
+
+	run.threads = arena_array(arena, int64_t, n);
+	run.active = arena_array(arena, bool, n);
+	for (size_t t = 0; t < n; t++) {
+		run.threads[t] = (int64_t)t;
+		run.active[t] = true;
+	}
+	run.offsets = arena_array(arena, int64_t, n);
+	run.conditions = arena_array(arena, int64_t, n);
+	run.mask = arena_array(arena, bool, n);
+	run.is_uniform = !depends_on_block(&run, &run.warp->body);
+	open_memory(&run);
+	run.values = arena_array(arena, int64_t, expr_n_vars(check->pool) + 64);
+	run_corners(&run);
+	for (size_t i = 0; i < 3; i++) {
+		const struct limit *limit = run.limit.why || names[i] == PROPERTY_HAPPENS_BEFORE ? &run.limit : &run.global_limit;
+		if (limit->why && !check->n_found[names[i]])
+			check_found(check, names[i], PROPERTY_NOT_PROVED, limit->span, "", "%s", limit->why);
+		check_proved(check, names[i], "%lld accesses of the corner blocks executed; loops by their period", (long long)run.n_accesses);
+	}
+}

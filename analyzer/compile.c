@@ -1,0 +1,205 @@
+/*
+ * The pass table: the whole pipeline from text to the bank table.
+ *
+ *     tile       text -> tokens -> syntax tree -> host evaluation -> tile program
+ *     solution   layouts, partitions, instructions
+ *     schedule   stages, buffer versions, places in shared memory
+ *     warp       the program of one thread
+ *     accesses   predicted wavefronts of every shared access
+ *     properties what is proved about it
+ */
+#include "analyzer/compile.h"
+
+#include "codegen/lower/lower.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool run_tile(struct compile *compile)
+{
+	struct cx *cx = &compile->cx;
+
+	if (!frontend_run(cx, compile->pool, compile->file, &compile->options.frontend, &compile->frontend))
+		return false;
+	compile->program = frontend_require(cx, &compile->options.frontend, &compile->frontend);
+	if (!compile->program || !tile_verify(compile->program))
+		return false;
+	for (uint32_t i = 0; i < compile->program->launches.n; i++) {
+		struct launch_result *result = arena_new(cx->arena, struct launch_result);
+		result->launch = compile->program->launches.p[i];
+		vec_push(cx->arena, &compile->launches, result);
+	}
+	return true;
+}
+
+static bool run_solution(struct compile *compile)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; i < compile->launches.n; i++) {
+		struct launch_result *result = compile->launches.p[i];
+
+		if (compile->options.parity) {
+			result->parity = parity_tilelang(compile->program, result->launch, compile->options.target);
+			result->solution = result->parity->solution;
+			ok = ok && result->solution->status != SOLVE_CONFLICT;
+			continue;
+		}
+		result->solution = solve_launch(compile->program, result->launch, compile->options.target, &compile->options.solve);
+		ok = ok && result->solution && result->solution->status != SOLVE_CONFLICT && solution_verify(result->solution);
+	}
+	return ok;
+}
+
+static bool run_schedule(struct compile *compile)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; i < compile->launches.n; i++) {
+		struct launch_result *result = compile->launches.p[i];
+		result->schedule = result->parity ? result->parity->schedule : schedule_make(result->solution);
+		ok = ok && result->schedule && schedule_verify(result->schedule);
+	}
+	return ok;
+}
+
+static bool run_warp(struct compile *compile)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; i < compile->launches.n && !compile->options.parity; i++) {
+		struct launch_result *result = compile->launches.p[i];
+		result->warp = lower_launch(result->schedule);
+		ok = ok && result->warp && warp_verify(result->warp);
+	}
+	return ok;
+}
+
+static bool run_accesses(struct compile *compile)
+{
+	for (uint32_t i = 0; i < compile->launches.n; i++) {
+		struct launch_result *result = compile->launches.p[i];
+
+		if (result->parity) {
+			parity_accesses(result->parity, &compile->options.assumed);
+			result->accesses = result->parity->accesses;
+			continue;
+		}
+		access_table_count(result->warp, compile->cx.arena, &result->accesses);
+	}
+	return true;
+}
+
+static bool run_properties(struct compile *compile)
+{
+	for (uint32_t i = 0; i < compile->launches.n && !compile->options.parity; i++) {
+		struct launch_result *result = compile->launches.p[i];
+		check_launch(result->schedule, result->warp, &result->properties);
+	}
+	return true;
+}
+
+static void dump_tile(struct buf *out, const struct compile *compile)
+{
+	if (compile->program)
+		tile_print(out, compile->program);
+}
+
+static void dump_solution(struct buf *out, const struct compile *compile)
+{
+	for (uint32_t i = 0; i < compile->launches.n; i++)
+		if (compile->launches.p[i]->solution)
+			solution_print(out, compile->launches.p[i]->solution);
+}
+
+static void dump_schedule(struct buf *out, const struct compile *compile)
+{
+	for (uint32_t i = 0; i < compile->launches.n; i++)
+		if (compile->launches.p[i]->schedule)
+			schedule_print(out, compile->launches.p[i]->schedule);
+}
+
+static void dump_warp(struct buf *out, const struct compile *compile)
+{
+	for (uint32_t i = 0; i < compile->launches.n; i++)
+		if (compile->launches.p[i]->warp)
+			warp_print(out, compile->launches.p[i]->warp);
+}
+
+static void dump_accesses(struct buf *out, const struct compile *compile)
+{
+	for (uint32_t i = 0; i < compile->launches.n; i++) {
+		const struct access_table *table = &compile->launches.p[i]->accesses;
+		buf_line(out, "accesses launch %u counted %s", i, table->counted_grid ? "grid" : "block");
+		for (uint32_t j = 0; j < table->sites.n; j++) {
+			const struct access_site *site = &table->sites.p[j];
+			buf_line(out, "\t@%u %s %s %lld executions %lld wavefronts %lld ideal %lld ways %d", site->line, site->buffer,
+			         site->instruction, (long long)site->bytes_per_thread, (long long)site->executions,
+			         (long long)site->wavefronts, (long long)site->ideal, site->ways);
+		}
+	}
+}
+
+static void dump_properties(struct buf *out, const struct compile *compile)
+{
+	for (uint32_t i = 0; i < compile->launches.n; i++) {
+		const struct property_list *list = &compile->launches.p[i]->properties;
+		for (uint32_t j = 0; j < list->items.n; j++) {
+			const struct property *property = &list->items.p[j];
+			buf_line(out, "property %s %s %s %s", property_name_text(property->name), property_status_text(property->status),
+			         property->buffer, property->detail);
+		}
+	}
+}
+
+static const struct pass passes[] = {
+	{"tile", "kernel text to a verified tile program", run_tile, dump_tile},
+	{"solution", "layouts, partitions and instructions", run_solution, dump_solution},
+	{"schedule", "pipeline stages, buffer versions, shared memory", run_schedule, dump_schedule},
+	{"warp", "the program of one thread", run_warp, dump_warp},
+	{"accesses", "predicted wavefronts of every shared access", run_accesses, dump_accesses},
+	{"properties", "what is proved", run_properties, dump_properties},
+	{NULL, NULL, NULL, NULL},
+};
+
+const struct pass *compile_passes(void)
+{
+	return passes;
+}
+
+struct compile *compile_open(struct arena *arena, const struct compile_options *options)
+{
+	struct compile *compile = arena_new(arena, struct compile);
+
+	cx_init(&compile->cx, arena);
+	compile->pool = expr_pool_open(&compile->cx);
+	compile->options = *options;
+	return compile;
+}
+
+bool compile_load(struct compile *compile, const char *path)
+{
+	enum { MAX_FILE_BYTES = 64 << 20 };
+	struct buf text = {0};
+
+	if (!buf_read_file(&text, strcmp(path, "-") == 0 ? "/dev/stdin" : path, MAX_FILE_BYTES)) {
+		struct span none = {0, 0, 0};
+		diag_report(&compile->cx.diags, DIAG_E0910, none, "cannot read %s: %s", path, strerror(errno));
+		buf_free(&text);
+		return false;
+	}
+	compile->file = source_add(compile->cx.arena, &compile->cx.sources, path, buf_str(&text));
+	buf_free(&text);
+	return true;
+}
+
+bool compile_run(struct compile *compile, const char *last)
+{
+	for (const struct pass *pass = passes; pass->name; pass++) {
+		if (!pass->run(compile) || compile->cx.diags.n_errors)
+			return false;
+		if (last && !strcmp(last, pass->name))
+			return true;
+	}
+	return true;
+}

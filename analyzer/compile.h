@@ -1,0 +1,61 @@
+/*
+ * compile: the passes in order, from a file to warp programs. compile.c's table is the whole pipeline.
+ *
+ *   text -> tile program -> solution -> schedule -> warp program -> {CUDA text, simulation, bank table}
+ */
+#ifndef TL_ANALYZER_COMPILE_H
+#define TL_ANALYZER_COMPILE_H
+
+#include "analyzer/banks/sites.h"
+#include "analyzer/check/check.h"
+#include "analyzer/frontend/frontend.h"
+#include "analyzer/parity/parity.h"
+#include "analyzer/pipeline/pipeline.h"
+
+struct compile_options {
+	struct frontend_options frontend;
+	struct solve_options solve;
+	const struct target *target;
+	bool parity; /* TileLang's choices in place of the solver's */
+	struct assumed_data assumed;
+};
+
+/* What the passes made of one launch. */
+struct launch_result {
+	const struct launch *launch;
+	struct solution *solution;
+	struct schedule *schedule;
+	struct warp_program *warp;
+	struct access_table accesses;
+	struct property_list properties;
+	struct parity *parity; /* with options.parity: what TileLang makes of the launch, else NULL */
+};
+
+struct compile {
+	struct cx cx;
+	struct expr_pool *pool;
+	struct compile_options options;
+	uint32_t file;
+	struct frontend_result frontend;
+	struct tile_program *program;
+	vec_of(struct launch_result *) launches;
+};
+
+/* A pass: its name is the name of its dump (`--dump=NAME`, `emit --stage=NAME`). */
+struct pass {
+	const char *name;
+	const char *doc;
+	bool (*run)(struct compile *compile);
+	void (*dump)(struct buf *out, const struct compile *compile);
+};
+/* All passes in order, ended by one with name NULL. */
+const struct pass *compile_passes(void);
+
+/* Arena, interner and pool; options are copied. */
+struct compile *compile_open(struct arena *arena, const struct compile_options *options);
+/* Reads `path` ("-" is standard input) and registers it as the file; false with E07xx/E09xx diagnostics. */
+bool compile_load(struct compile *compile, const char *path);
+/* Runs the passes up to and including `last` (NULL: all). False when one failed; diagnostics are in compile->cx. */
+bool compile_run(struct compile *compile, const char *last);
+
+#endif

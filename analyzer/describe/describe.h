@@ -1,0 +1,76 @@
+/*
+ * describe: what a compile found, as people and programs read it: the figures that are derived from
+ * the records, and the document of `analyze --json`. The terminal form is the program's (cli/), the
+ * document is the library's too.
+ */
+#ifndef TL_DESCRIBE_DESCRIBE_H
+#define TL_DESCRIBE_DESCRIBE_H
+
+#include "analyzer/compile.h"
+#include "base/json.h"
+
+/*
+ * Registers that a thread will need, an estimate: 32-bit registers of all register arrays of the
+ * warp program (slots x bits / 32, each array rounded up) plus DESCRIBE_TEMPORARIES for addresses,
+ * predicates and loop counters. The assembler may use fewer where arrays do not live at the same
+ * time, and at most 255.
+ */
+enum { DESCRIBE_TEMPORARIES = 24 };
+int64_t describe_registers(const struct warp_program *warp);
+
+/* Shared memory, registers and occupancy of a launch on a target; schedule and warp must be there.
+ */
+struct launch_budget {
+	int64_t shared_bytes, registers_estimate;
+	bool fits; /* shared memory of a block, threads, registers of a block */
+	struct occupancy occupancy;
+};
+struct launch_budget describe_budget(const struct launch_result *launch,
+                                     const struct target *target);
+
+/*
+ * The largest number of stages of a pipeline whose buffers still fit a block of the target, all
+ * else as it is. 0: not even one; -1: the number does not matter, since nothing is copied ahead.
+ */
+int64_t describe_max_stages(const struct launch_result *launch, const struct pipeline *pipeline,
+                            const struct target *target);
+
+/* The solved layout, or row-major for a tensor in global memory with constant extents and no
+ * strides of its own; NULL when there is none. */
+const struct layout *describe_layout(const struct compile *compile, const struct buffer *buffer);
+/* Bytes of one version in one block; -1 when an extent is symbolic. */
+int64_t describe_bytes(const struct compile *compile, const struct buffer *buffer);
+/* 1-based line of a span's begin in the kernel file; 0 when it has none. */
+uint32_t describe_line(const struct compile *compile, struct span span);
+/* The warp program's name of a workspace that the tool added; "" when it cannot be told. */
+const char *describe_workspace(const struct launch_result *launch,
+                               const struct shared_place *place);
+
+/* "mma.m16n8k16", "wgmma.m64n128k16" */
+void describe_instruction(struct buf *out, const struct gemm_plan *plan);
+/* What to do about an access with excess, in one sentence; NULL when nothing is known to help or
+ * there is no excess. */
+const char *describe_fix(const struct compile *compile, const struct launch_result *launch,
+                         const struct access_site *site);
+
+/* "copy", "gemm", ..., "parallel", "loop", "if": the word for a statement. */
+const char *describe_stmt(const struct stmt *stmt);
+
+/* Counts over all launches, for a summary. */
+struct describe_totals {
+	int64_t wavefronts, ideal, excess; /* of the modelled accesses */
+	uint32_t n_sites, n_with_excess, n_not_modelled;
+	uint32_t n_proved, n_violated, n_not_proved;
+};
+struct describe_totals describe_totals(const struct compile *compile);
+
+/*
+ * The document's keys "file" to "properties" into the open object; what the passes did not reach is
+ * an empty array. The caller writes "schema" and "version" before and "diagnostics" behind.
+ */
+void describe_json(struct json *json, const struct compile *compile);
+/* The elements of "diagnostics": [...], into the open array. */
+void describe_json_diagnostics(struct json *json, const struct diag_list *diags,
+                               const struct source_set *sources);
+
+#endif

@@ -1,0 +1,323 @@
+/*
+ * eval: what the files of the evaluator share.
+ *
+ *   eval_expr.c   expressions             eval_stmt.c    statements
+ *   eval_call.c   arguments and calls     host_*.c       Python's builtins and methods
+ *   device.c      device arithmetic       lang_*.c       T.* operations
+ *   trace.c       the kernel being built  kernels.c      which kernels there are, their parameters
+ *
+ * Errors: ev_error reports and gives V_ERROR, which every operation passes on in silence, so that
+ * one mistake gives one message. Outside kernels and their factories the evaluator is lenient:
+ * ev_error then gives an opaque value that remembers the trouble, as module code may use anything.
+ */
+#ifndef TL_FRONTEND_EVAL_H
+#define TL_FRONTEND_EVAL_H
+
+#include "analyzer/frontend/frontend.h"
+#include "analyzer/frontend/value.h"
+
+#include "base/map.h"
+
+struct binding {
+	struct value value;
+	uint64_t serial;   /* order of binding, to find what a block bound */
+	bool is_dead;      /* bound by a device block that has ended */
+	struct span block; /* that block, when dead */
+};
+
+/* Names of one function call, of the module, or of a comprehension. */
+struct frame {
+	struct map names; /* sym -> struct binding */
+	struct frame *parent;
+	const struct function *function; /* NULL for the module and comprehensions */
+	bool is_traced;
+	vec_of(sym_t) globals; /* `global` names */
+	vec_of(sym_t) nonlocals;
+	vec_of(struct host_param) settled; /* of a factory's call: its parameters */
+};
+
+/* The kernel being built. */
+struct trace {
+	struct kernel *kernel;
+	struct tile_program *program;
+	struct launch *launch;           /* NULL between launches */
+	struct block *block;             /* where statements go */
+	uint32_t n_loops;                /* nesting of device loops */
+	uint32_t n_parallel;             /* of these, T.Parallel */
+	struct map names;                /* sym of every name given so far -> how often */
+	uint32_t n_failed;               /* statements with errors */
+	bool is_missing;                 /* a size that T.const names is not known */
+	vec_of(struct buffer *) outputs; /* of T.empty: arguments behind the others */
+};
+
+/* A tensor that a call passes to an eager kernel. */
+struct tensor_arg {
+	sym_t name;
+	struct tensor_dims dims;
+};
+
+enum kernel_form { KERNEL_PRIM_FUNC, KERNEL_EAGER };
+
+/* A kernel function of the file. */
+struct kernel {
+	const struct ast_stmt *def;
+	enum kernel_form form;
+	const char *name, *factory;            /* as in struct kernel_info */
+	vec_of(const struct ast_stmt *) chain; /* functions around it, outermost first */
+	struct tile_program *program;
+	struct diag_list diags;
+	vec_of(struct host_param) params;  /* of the call that counts */
+	vec_of(struct tensor_arg) tensors; /* eager: of that call */
+	bool is_selected, is_traced, is_missing, is_failed;
+	bool is_returned; /* a factory returned it */
+};
+
+struct eval_limits {
+	uint64_t max_steps, max_stmts;
+	uint32_t max_depth, max_calls;
+	size_t max_bytes;
+};
+
+struct eval {
+	struct cx *cx;
+	struct expr_pool *pool;
+	const struct frontend_options *options;
+	const struct ast_module *module;
+	struct frame *globals;
+	struct map builtins;  /* hash of module and name -> const struct builtin * */
+	struct map weights;   /* id of a device expression -> its nodes as a tree << 32 | its height */
+	struct map functions; /* address of a DEF -> its last struct function * */
+	struct eval_limits limits;
+	uint64_t steps, serial;
+	uint32_t depth, n_calls;
+	size_t begin_bytes;
+	bool is_strict;
+	bool is_fatal;     /* a limit was exceeded: everything unwinds */
+	bool has_reported; /* the last ev_error became a diagnostic */
+	struct trace *trace;
+	vec_of(struct kernel *) kernels;
+};
+
+enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_STOP /* error: unwind */ };
+
+/* A call in progress. */
+struct arg {
+	sym_t name; /* 0: positional */
+	struct value value;
+	struct span span;  /* of the value */
+	struct span whole; /* with its keyword */
+};
+
+enum { MAX_SLOTS = 16 };
+
+struct call {
+	struct span span, callee_span;
+	const char *name;              /* of the callee, for messages */
+	const struct builtin *builtin; /* NULL for Python functions */
+	struct value self;             /* methods */
+	struct frame *frame;           /* of the caller */
+	vec_of(struct arg) args;
+	/* By the builtin's signature: */
+	const struct arg *slot[MAX_SLOTS]; /* NULL: not given */
+	const struct arg *rest;            /* what "*" took */
+	uint32_t n_rest;
+};
+
+/*
+ * A builtin function. The signature lists its parameters in order, blank-separated: "x" required,
+ * "x?" optional,
+ * "*" takes all further positional ones, what follows "*" or "|" is by keyword only and optional.
+ * The handler finds them in call->slot in that order ("*" and "|" have no slot). "**": whatever
+ * there is, in call->args.
+ */
+struct builtin {
+	const char
+		*module; /* "", "tilelang.language", "math"; for methods the type: "str", "list", "dict" */
+	const char *name;
+	const char *signature;
+	struct value (*handler)(struct eval *ev, struct call *call);
+};
+
+struct builtin_table {
+	const struct builtin *p;
+	uint32_t n;
+};
+
+extern const struct builtin_table host_builtins, host_methods, host_modules, host_device, lang_scalars, lang_ops,
+	lang_shapes, lang_eager;
+
+/* eval_expr.c */
+struct value eval_expr(struct eval *ev, struct frame *frame, const struct ast_expr *e);
+/* Truth of a host value: 1, 0, or -1 when it is not a host value (or an error). */
+int eval_truth(struct value value);
+struct value eval_binary(struct eval *ev, enum ast_binary op, struct value a, struct value b,
+                         struct span span);
+struct value eval_compare(struct eval *ev, enum ast_compare op, struct value a, struct value b,
+                          struct span span);
+struct value eval_attribute(struct eval *ev, struct value object, sym_t name, struct span span);
+struct value eval_subscript(struct eval *ev, struct value object, struct value index,
+                            const struct ast_expr *e);
+/* Elements of an iterable into a new sequence; false after an error. */
+bool eval_elements(struct eval *ev, struct value iterable, struct span span, struct sequence *out);
+/* The value a name stands for; V_ERROR after an error. */
+struct value eval_name(struct eval *ev, struct frame *frame, sym_t name, struct span span);
+
+/* eval_stmt.c */
+enum flow exec_body(struct eval *ev, struct frame *frame, const struct ast_body *body,
+                    struct value *result);
+void bind_name(struct eval *ev, struct frame *frame, sym_t name, struct value value);
+bool assign_target(struct eval *ev, struct frame *frame, const struct ast_expr *target,
+                   struct value value);
+
+/* eval_call.c */
+struct value eval_call(struct eval *ev, struct frame *frame, const struct ast_expr *e);
+struct value call_value(struct eval *ev, struct value callee, struct call *call);
+/* Calls a user function with arguments bound already; for factories see kernels.c. */
+struct value call_body(struct eval *ev, const struct function *function, struct frame *frame,
+                       struct span span);
+struct function *new_function(struct eval *ev, struct frame *frame,
+                              const struct ast_params *params);
+const struct builtin *find_builtin(const struct eval *ev, const char *module, sym_t name);
+void builtins_init(struct eval *ev);
+/* Slots by the signature; false after an error. */
+bool bind_slots(struct eval *ev, struct call *call, const char *signature);
+/* Values of an argument, with the default when it was not given; false after an error. */
+bool arg_int(struct eval *ev, const struct call *call, uint32_t slot, int64_t *value);
+bool arg_bool(struct eval *ev, const struct call *call, uint32_t slot, bool *value);
+bool arg_str(struct eval *ev, const struct call *call, uint32_t slot, struct str *value);
+bool arg_dtype(struct eval *ev, const struct call *call, uint32_t slot, struct dtype *value);
+bool arg_expr(struct eval *ev, const struct call *call, uint32_t slot, const struct expr **value);
+/* The element type that a value names. */
+bool value_dtype(struct value value, struct dtype *type);
+
+/* eval.c: errors, limits, frames */
+struct value ev_error(struct eval *ev, enum diag_code code, struct span span, const char *format,
+                      ...) __attribute__((format(printf, 4, 5)));
+/* Attached to the error just reported, when one was. */
+void ev_note(struct eval *ev, struct span span, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void ev_help(struct eval *ev, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A value that nothing is known of. `text` NULL: the text of the span. */
+struct value ev_opaque(struct eval *ev, struct span span, const char *text);
+/* E0205 about an opaque value; `what` says what it decides. */
+struct value ev_unsettled(struct eval *ev, struct value value, struct span span, const char *what);
+/* Counts work; false when a limit is exceeded. */
+bool ev_step(struct eval *ev, struct span span);
+bool ev_enter(struct eval *ev, struct span span);
+void ev_leave(struct eval *ev);
+struct frame *new_frame(struct eval *ev, struct frame *parent, const struct function *function);
+struct binding *frame_find(struct frame *frame, sym_t name);   /* in this frame alone */
+const char *ev_source_text(struct eval *ev, struct span span); /* one line, shortened */
+/* The candidate nearest to `name`, or NULL when none is near. */
+const char *nearest_name(const char *name, const char *const *candidates, uint32_t n);
+
+/* device.c */
+/* A scalar expression of the value; NULL after an error. `hint`: the type that literals take (NULL:
+ * int32, float32). */
+const struct expr *device_expr(struct eval *ev, struct value value, const struct dtype *hint,
+                               struct span span);
+/* Nodes of an expression written out as a tree, saturating; `height`: its longest path (may be
+ * NULL). */
+uint32_t device_weight(struct eval *ev, const struct expr *e, uint32_t *height);
+/* Constants of type int32 and bool become host values. */
+struct value device_value(const struct expr *e);
+struct value device_binary(struct eval *ev, enum ast_binary op, struct value a, struct value b,
+                           struct span span);
+struct value device_compare(struct eval *ev, enum ast_compare op, struct value a, struct value b,
+                            struct span span);
+struct value device_unary(struct eval *ev, enum ast_unary op, struct value a, struct span span);
+struct value device_logical(struct eval *ev, bool is_and, struct value a, struct value b,
+                            struct span span);
+struct value device_select(struct eval *ev, struct value condition, struct value a, struct value b,
+                           struct span span);
+/* Both sides of an operation in the type that TileLang promotes them to. */
+bool device_pair(struct eval *ev, struct value a, struct value b, struct span span,
+                 const struct expr *pair[2]);
+const struct expr *device_cast(struct eval *ev, struct dtype type, const struct expr *e);
+/* buffer[index]: a load when all dimensions have an index, else a region. */
+struct value device_subscript(struct eval *ev, struct buffer *buffer, struct value index,
+                              const struct ast_expr *e);
+/* Index expressions of an element; false after an error. */
+bool device_index(struct eval *ev, const struct buffer *buffer, struct value index,
+                  struct span span, const struct expr *out[MAX_RANK]);
+
+/* trace.c */
+/* A name that no other buffer or variable of the program has. */
+sym_t trace_name(struct eval *ev, sym_t wanted);
+/* Names a buffer that is used before an assignment has given it a name. */
+void trace_use(struct eval *ev, struct buffer *buffer);
+/* Appends a statement to the current block; NULL after an error (outside a launch, too many). */
+struct stmt *trace_stmt(struct eval *ev, enum stmt_kind kind, struct span span);
+/* The trace when inside T.Kernel, else NULL with E0213 about `what`. */
+struct trace *trace_require(struct eval *ev, struct span span, const char *what);
+enum flow trace_for(struct eval *ev, struct frame *frame, const struct ast_stmt *st,
+                    struct value loop);
+/* Arm number `arm` of an `if` statement, whose condition the device decides. */
+struct branch {
+	const struct ast_stmt *st;
+	uint32_t arm;
+	const struct expr *condition;
+};
+enum flow trace_if(struct eval *ev, struct frame *frame, const struct branch *branch);
+enum flow trace_while(struct eval *ev, struct frame *frame, const struct ast_stmt *st,
+                      const struct expr *condition);
+enum flow trace_launch(struct eval *ev, struct frame *frame, const struct ast_with_item *item,
+                       const struct launch_value *launch, const struct ast_body *body);
+/* `name: annotation` without a value: types a parameter of an eager kernel. */
+bool trace_annotation(struct eval *ev, struct frame *frame, const struct ast_stmt *st);
+bool trace_store(struct eval *ev, struct buffer *buffer, struct value index, struct value value,
+                 struct span span);
+/* What a name gets: device expressions that read memory become LET variables, buffers get their
+ * names. */
+struct value trace_named(struct eval *ev, sym_t name, struct value value, struct span span);
+/*
+ * Builds the kernel's tile program. `frame`: of the call that binds an eager kernel's host
+ * parameters, NULL for a prim_func.
+ */
+void trace_kernel(struct eval *ev, struct kernel *kernel, const struct function *function,
+                  struct frame *frame);
+
+/* host_device.c: the one name of a module that is known by several */
+const char *module_alias(const char *path);
+
+/* lang_scalars.c */
+/* T.float16(x): a cast, or a constant of that type. */
+struct value call_dtype(struct eval *ev, struct dtype type, struct call *call);
+
+/* lang_shapes.c */
+struct value lang_attribute(struct eval *ev, sym_t name, struct span span);
+struct value lang_tensor_subscript(struct eval *ev, struct value index, struct span span);
+
+/* Extents that a shape argument lists; false after an error. */
+bool lang_shape(struct eval *ev, struct value shape, struct span span, struct tensor_type *out);
+
+/* eager.c */
+/* Is the parameter a tensor, by its annotation in the signature or in the body? */
+bool eager_is_tensor(const struct eval *ev, const struct ast_stmt *def, sym_t name);
+void eager_note_tensors(struct eval *ev, const struct function *function, struct frame *frame);
+bool eager_check_tensors(struct eval *ev);
+/* Adds the sizes that T.const names in the body to the parameters of a kernel that was not built.
+ */
+void eager_declare_sizes(struct eval *ev, struct kernel *kernel);
+
+/* kernels.c */
+bool find_kernels(struct eval *ev);
+struct kernel *kernel_of(const struct eval *ev, const struct ast_stmt *def);
+bool def_has_kernel(const struct eval *ev, const struct ast_stmt *def);
+bool decorator_is(const struct eval *ev, const struct ast_def *def, const char *name);
+/*
+ * Calls a factory or an eager kernel: `given` tells which parameters the call has bound in `frame`;
+ * --set goes before them, defaults come last. When parameters stay open its kernels remember which,
+ * and nothing runs.
+ */
+struct value call_factory(struct eval *ev, const struct function *function, struct frame *frame,
+                          bool *given, struct span span);
+/* The kernel is about to be built inside `frame`: takes the parameters of the calls around it. */
+void kernel_started(struct eval *ev, struct kernel *kernel, const struct frame *frame);
+/* Calls factories that nothing in the file called. */
+void run_uncalled(struct eval *ev);
+/* The last --set of this name, or NULL. */
+const struct frontend_set *find_set_named(const struct eval *ev, const char *name);
+struct value set_value(struct eval *ev, const struct frontend_set *set);
+
+#endif

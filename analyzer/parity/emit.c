@@ -1,0 +1,322 @@
+/* The walk over the statements, and what the emitters share: see emit.h. */
+#include "analyzer/parity/emit.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- pieces ---- */
+
+const struct expr *emit_expr(struct emitter *emitter, const struct expr *e)
+{
+	return e ? expr_substitute(emitter->infer->pool, e, &emitter->subst) : NULL;
+}
+
+struct wblock *emit_open(struct emitter *emitter, const struct var *var,
+                         const struct expr *extent)
+{
+	struct wloop_head head = { "i", extent, true, emitter->span };
+	struct wnode *node = warp_add_loop(emitter->warp, emitter->block, head);
+	struct wblock *outer = emitter->block;
+
+	node->as.loop.var = var;
+	emitter->block = &node->as.loop.body;
+	return outer;
+}
+
+struct wblock *emit_open_new(struct emitter *emitter, int64_t extent, const struct var **var)
+{
+	struct pinfer *infer = emitter->infer;
+	struct var *fresh =
+		expr_new_var(infer->pool, VAR_LOOP, intern_text(infer->cx->names, "i"), DTYPE_I32);
+
+	fresh->max = extent - 1;
+	*var = fresh;
+	return emit_open(emitter, fresh, expr_int(infer->pool, extent));
+}
+
+const struct wshared *emit_shared(struct emitter *emitter, const struct buffer *buffer)
+{
+	struct wshared **shared = &emitter->shared_of[buffer->id];
+
+	if (!*shared) {
+		*shared = warp_new_shared(emitter->warp, buffer->name, buffer->type);
+		(*shared)->buffer = buffer;
+		(*shared)->n_versions = 1;
+	}
+	return *shared;
+}
+
+const struct wshared *emit_workspace(struct emitter *emitter, const char *name,
+                                     struct dtype type)
+{
+	struct wshared *shared = warp_new_shared(
+		emitter->warp, intern_text(emitter->infer->cx->names, name), type);
+
+	shared->n_versions = 1;
+	return shared;
+}
+
+static struct winst *add_inst(struct emitter *emitter, enum wop_kind kind,
+                              const struct expr *predicate)
+{
+	struct wnode *node = warp_add_inst(emitter->warp, emitter->block, kind, emitter->span);
+
+	node->as.inst.predicate = predicate;
+	return &node->as.inst;
+}
+
+void emit_access(struct emitter *emitter, const struct emit_access *access)
+{
+	for (int64_t at = 0; at < access->bytes; at += 16) {
+		int64_t bytes = access->bytes - at < 16 ? access->bytes - at : 16;
+		struct waddr addr = { .space = WSPACE_SHARED,
+			                  .shared = access->shared,
+			                  .offset = expr_add_int(emitter->infer->pool, access->offset, at) };
+		struct winst *inst =
+			add_inst(emitter, access->is_store ? WOP_st : WOP_ld, access->predicate);
+
+		if (access->is_store) {
+			inst->as.st.dst = addr;
+			inst->as.st.bytes = bytes;
+		} else {
+			inst->as.ld.src = addr;
+			inst->as.ld.bytes = bytes;
+		}
+	}
+}
+
+void emit_matrix(struct emitter *emitter, const struct emit_access *access, int64_t n_matrices,
+                 bool trans)
+{
+	struct waddr addr = { .space = WSPACE_SHARED,
+		                  .shared = access->shared,
+		                  .offset = access->offset };
+	struct winst *inst =
+		add_inst(emitter, access->is_store ? WOP_stmatrix : WOP_ldmatrix, access->predicate);
+
+	if (access->is_store) {
+		inst->as.stmatrix.dst = addr;
+		inst->as.stmatrix.n_matrices = n_matrices;
+		inst->as.stmatrix.trans = trans;
+	} else {
+		inst->as.ldmatrix.src = addr;
+		inst->as.ldmatrix.n_matrices = n_matrices;
+		inst->as.ldmatrix.trans = trans;
+	}
+}
+
+/* ---- addresses ---- */
+
+const struct expr *emit_offset(struct emitter *emitter, const struct buffer *buffer,
+                               const struct expr *const *index)
+{
+	struct pinfer *infer = emitter->infer;
+	const struct layout *layout = infer->state.shared[buffer->id];
+	int64_t shape[MAX_RANK];
+
+	if (!layout) {
+		for (uint32_t d = 0; d < buffer->rank; d++)
+			shape[d] = buffer_extent(buffer, d);
+		layout = layout_row_major(infer->arena, buffer->rank, shape, dtype_bits(buffer->type), 0);
+	}
+	return layout_axis_expr(infer->pool, layout, AXIS_OFFSET, index, NULL);
+}
+
+const struct expr *emit_table(struct emitter *emitter, const int64_t *values, int64_t n,
+                              const struct expr *at)
+{
+	struct expr_pool *pool = emitter->infer->pool;
+	int64_t n_all = emitter->infer->n_threads * n;
+	const struct int_table *table = expr_new_table(pool, values, (uint64_t)n_all);
+	const struct expr *thread = expr_of_var(pool, emitter->warp->tid);
+
+	return expr_table(pool, table, expr_add(pool, expr_mul_int(pool, thread, n), at));
+}
+
+/* ---- the walk ---- */
+
+static uint32_t op_of(const struct emitter *emitter, const struct stmt *stmt)
+{
+	uint32_t at = 0;
+
+	while (at < emitter->infer->ops.n && emitter->infer->ops.p[at]->stmt != stmt)
+		at++;
+	return at;
+}
+
+static void emit_op(struct emitter *emitter, const struct stmt *stmt)
+{
+	uint32_t at = op_of(emitter, stmt);
+	struct pop *op;
+
+	if (at == emitter->infer->ops.n)
+		return;
+	op = emitter->infer->ops.p[at];
+	emitter->span = stmt->span;
+	switch (op->kind) {
+	case POP_LOOP:
+		emit_partitioned(emitter, at);
+		break;
+	case POP_COPY:
+		emit_copy(emitter, at);
+		break;
+	case POP_GEMM:
+		emitter->touches.n = 0;
+		emit_gemm(emitter, op);
+		break;
+	case POP_REDUCE:
+		emit_reduce(emitter, op);
+		break;
+	case POP_OTHER:
+		break;
+	}
+}
+
+static void emit_block(struct emitter *emitter, const struct block *block);
+
+static void emit_loop(struct emitter *emitter, const struct stmt *stmt)
+{
+	const struct loop *loop = &stmt->as.loop;
+	struct wblock *outer;
+
+	emitter->span = stmt->span;
+	emitter->touches.n = 0;
+	outer = emit_open(emitter, loop->vars[0], emit_expr(emitter, loop->extents[0]));
+	emit_block(emitter, &loop->body);
+	emitter->block = outer;
+	emitter->touches.n = 0;
+}
+
+static void emit_if(struct emitter *emitter, const struct stmt *stmt)
+{
+	struct wblock *outer = emitter->block;
+	struct wnode *node = warp_add_if(emitter->warp, outer,
+	                                 emit_expr(emitter, stmt->as.if_.condition), stmt->span);
+
+	emitter->touches.n = 0;
+	emitter->block = &node->as.if_.then;
+	emit_block(emitter, &stmt->as.if_.then);
+	emitter->block = &node->as.if_.otherwise;
+	emit_block(emitter, &stmt->as.if_.otherwise);
+	emitter->block = outer;
+	emitter->touches.n = 0;
+}
+
+static void emit_block(struct emitter *emitter, const struct block *block)
+{
+	for (uint32_t i = 0; i < block->stmts.n; i++) {
+		const struct stmt *stmt = block->stmts.p[i];
+
+		switch (stmt->kind) {
+		case STMT_OP:
+			emit_op(emitter, stmt);
+			break;
+		case STMT_LOOP:
+			if (stmt->as.loop.kind == LOOP_PARALLEL)
+				emit_op(emitter, stmt);
+			else
+				emit_loop(emitter, stmt);
+			break;
+		case STMT_IF:
+			emit_if(emitter, stmt);
+			break;
+		case STMT_LET:
+			map_set(emitter->infer->arena, &emitter->subst.of_var, stmt->as.let.var->id,
+			        (void *)(uintptr_t)emit_expr(emitter, stmt->as.let.value));
+			break;
+		case STMT_WHILE:
+			emit_block(emitter, &stmt->as.while_.body);
+			break;
+		case STMT_STORE:
+		case STMT_SYNC:
+			emitter->touches.n = 0;
+			break;
+		}
+	}
+}
+
+/* The kernel's thread numbers in terms of the flat one. */
+static void set_threads(struct emitter *emitter)
+{
+	const struct launch *launch = emitter->infer->launch;
+	struct expr_pool *pool = emitter->infer->pool;
+	const struct expr *rest = expr_of_var(pool, emitter->warp->tid);
+
+	for (int axis = 0; axis < 3; axis++) {
+		const struct expr *own = expr_mod_int(pool, rest, launch->threads[axis]);
+
+		if (launch->thread[axis])
+			map_set(emitter->infer->arena, &emitter->subst.of_var, launch->thread[axis]->id,
+			        (void *)(uintptr_t)own);
+		rest = expr_div_int(pool, rest, launch->threads[axis]);
+	}
+}
+
+/* ---- the table ---- */
+
+static const struct marker *marker_of(const struct emitter *emitter,
+                                      const struct access_site *site)
+{
+	for (uint32_t i = 0; i < emitter->markers.n; i++)
+		if (emitter->markers.p[i].shared == site->shared)
+			return &emitter->markers.p[i];
+	return NULL;
+}
+
+/* Rows of markers become rows of wgmma: bytes / 128 wavefronts for four warps' executions. */
+static void finish_rows(struct emitter *emitter, struct access_table *table)
+{
+	for (uint32_t i = 0; i < table->sites.n; i++) {
+		struct access_site *site = &table->sites.p[i];
+		const struct marker *marker = marker_of(emitter, site);
+
+		if (!marker)
+			continue;
+		site->buffer = sym_text(emitter->infer->cx->names, marker->buffer->name);
+		site->shared = emit_shared(emitter, marker->buffer);
+		snprintf(site->instruction, sizeof(site->instruction), "wgmma");
+		site->bytes_per_thread = marker->bytes / 128;
+		site->wavefronts = site->executions * marker->bytes / (4 * 128);
+		site->wavefronts_max = site->ideal = site->wavefronts;
+		site->excess = 0;
+		site->ways = 1;
+	}
+}
+
+/* What is read from memory, where a value is assumed. */
+static const struct expr *assumed_load(void *user, const struct expr *load)
+{
+	const struct emitter *emitter = user;
+	const struct assumed_data *assumed = emitter->assumed;
+
+	if (load->type.kind == TYPE_BOOL && assumed->has_bool)
+		return expr_bool(emitter->infer->pool, assumed->bool_value);
+	if ((load->type.kind == TYPE_INT || load->type.kind == TYPE_UINT) && assumed->has_int)
+		return expr_int_typed(emitter->infer->pool, load->type, assumed->int_value);
+	return NULL;
+}
+
+void parity_accesses(struct parity *parity, const struct assumed_data *assumed)
+{
+	struct pinfer *infer = parity->model;
+	struct emitter emitter = {
+		.infer = infer, .schedule = parity->schedule, .assumed = assumed
+	};
+
+	if (parity->solution->status == SOLVE_CONFLICT)
+		return;
+	emitter.warp = warp_new(infer->cx, infer->pool, infer->program->name);
+	emitter.warp->tile = infer->program;
+	emitter.warp->launch = infer->launch;
+	memcpy(emitter.warp->block, infer->launch->block, sizeof(emitter.warp->block));
+	warp_set_launch(emitter.warp, infer->n_threads, infer->launch->grid);
+	emitter.block = &emitter.warp->body;
+	emitter.shared_of = arena_array(infer->arena, struct wshared *, infer->program->buffers.n);
+	emitter.subst.on_load = assumed_load;
+	emitter.subst.user = &emitter;
+	set_threads(&emitter);
+	emit_block(&emitter, &infer->launch->body);
+	access_table_count(emitter.warp, infer->arena, &parity->accesses);
+	finish_rows(&emitter, &parity->accesses);
+}

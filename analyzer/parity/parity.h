@@ -1,0 +1,44 @@
+/*
+ * parity: what TileLang 0.1.15 does to a kernel: the layouts that its inference chooses, the buffer
+ * versions of its pipeline, the producer warps that it adds on sm_90a, and the shared-memory
+ * accesses of the code that it generates.
+ *
+ * A model of its rules, checked element by element against what it inferred for the kernels of
+ * tests/data/tilelang_layouts.tar.gz and against counts from a card; docs/parity.md says how far it
+ * reaches. Facts are those of its sources and run-time templates, version 0.1.15.
+ */
+#ifndef TL_PARITY_PARITY_H
+#define TL_PARITY_PARITY_H
+
+#include "analyzer/banks/sites.h"
+#include "analyzer/pipeline/pipeline.h"
+#include "analyzer/solve/solve.h"
+
+/* Values that integer and bool elements of memory are taken to have, where they decide what runs. */
+struct assumed_data {
+	bool has_int, has_bool;
+	int64_t int_value;
+	bool bool_value;
+};
+
+/* What TileLang makes of one launch. */
+struct parity {
+	struct solution *solution; /* layouts of all buffers, plans of gemms and partitioned loops */
+	struct schedule *schedule; /* versions and places; pipelines with their stages */
+	int64_t n_producer_threads; /* added in front of the block's own; 0 none */
+	struct access_table accesses;
+	struct pinfer *model;
+};
+
+/*
+ * Models the launch. When TileLang would reject the kernel: status SOLVE_CONFLICT with a diagnostic
+ * (E0420) that names the operation and the buffer. Never NULL.
+ */
+struct parity *parity_tilelang(struct tile_program *program, const struct launch *launch,
+                               const struct target *target);
+/* Name of the workspace through which a reduction's warps exchange their parts. */
+const char *parity_workspace_name(struct cx *cx, const struct stmt *stmt);
+/* The shared-memory accesses of the generated code; the solution must stand. */
+void parity_accesses(struct parity *parity, const struct assumed_data *assumed);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * depend: which buffers a statement reads and writes, itself and all that is nested in it.
+ */
+#ifndef TL_PIPELINE_DEPEND_H
+#define TL_PIPELINE_DEPEND_H
+
+#include "analyzer/tile/tile.h"
+
+/* One use of a buffer; a buffer may occur several times. */
+struct buffer_use {
+	const struct buffer *buffer;
+	const struct stmt *stmt; /* the innermost statement */
+	bool reads, writes;
+};
+
+struct use_list {
+	struct arena *arena;
+	vec_of(struct buffer_use) uses;
+};
+
+/* Appends the uses of a statement or of a whole block, in program order. */
+void depend_stmt(struct use_list *list, struct stmt *stmt);
+void depend_block(struct use_list *list, struct block *block);
+/* Appends the buffers that an expression loads. */
+void depend_expr(struct use_list *list, const struct stmt *stmt, const struct expr *e);
+
+bool use_list_reads(const struct use_list *list, const struct buffer *buffer);
+bool use_list_writes(const struct use_list *list, const struct buffer *buffer);
+
+#endif

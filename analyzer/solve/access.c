@@ -1,0 +1,462 @@
+/*
+ * Accesses of elementwise loops and copies, and what they cost. The operands of gemms are in access_gemm.c.
+ *
+ * Example: a copy of a 128 x 64 float16 tile by 128 threads, eight elements a thread and instruction
+ *
+ *     loop    fragment (128, 64) thread = i%16*8 + j/8, slot = i/16*8 + j%8        vector_elems 8
+ *     access  cp.async 16 bytes, iterations g < 8, offset = (tid//8 + 16*g)*128 + tid%8*16, swizzled
+ */
+#include "analyzer/solve/access.h"
+
+#include <assert.h>
+#include <string.h>
+
+void access_space_init(struct access_space *space, struct cx *cx, struct expr_pool *pool, int64_t n_threads)
+{
+	struct var *tid = expr_new_var(pool, VAR_THREAD, intern_text(cx->names, "tid"), DTYPE_I32);
+
+	*space = (struct access_space){.pool = pool, .cx = cx, .n_threads = n_threads};
+	tid->axis = 3;
+	tid->min = 0;
+	tid->max = n_threads - 1;
+	space->tid = tid;
+}
+
+const struct var *access_iter_var(struct access_space *space, uint32_t position, int64_t extent)
+{
+	static const char *const names[MAX_ITERS] = {"step", "part", "c0", "c1", "c2", "c3"};
+
+	assert(position < MAX_ITERS && extent >= 1);
+	for (uint32_t i = 0; i < space->iters.n; i++)
+		if (space->iters.p[i].position == position && space->iters.p[i].extent == extent)
+			return space->iters.p[i].var;
+	struct var *var = expr_new_var(space->pool, VAR_LOOP, intern_text(space->cx->names, names[position]), DTYPE_I32);
+	var->min = 0;
+	var->max = extent - 1;
+	vec_push(space->cx->arena, &space->iters, (struct access_iter){var, extent, position});
+	return var;
+}
+
+const struct expr *access_iter_value(struct access_space *space, const struct access_iter *iter)
+{
+	return iter->extent == 1 ? expr_int(space->pool, 0) : expr_of_var(space->pool, iter->var);
+}
+
+const struct expr *access_substitute(struct access_space *space, const struct expr *e, const struct var *const *vars,
+                                     const struct expr *const *values, uint32_t n)
+{
+	struct expr_subst subst = {0};
+
+	for (uint32_t i = 0; i < n; i++)
+		map_set(space->cx->arena, &subst.of_var, vars[i]->id, (void *)(uintptr_t)values[i]);
+	return expr_substitute(space->pool, e, &subst);
+}
+
+void access_loop_index(struct access_space *space, const struct loop_plan *loop, const struct expr *slot, const struct expr **index,
+                       const struct expr **guard)
+{
+	const struct expr *tid = expr_of_var(space->pool, space->tid);
+
+	*guard = NULL;
+	if (!layout_inverse_expr(space->pool, loop->layout, (struct thread_slot){ tid, slot }, index, guard))
+		BUG("the partition of a loop has no inverse");
+}
+
+const struct expr *access_offset(struct access_space *space, const struct buffer *buffer, const struct layout *layout,
+                                 const struct expr *const *index)
+{
+	struct expr_pool *pool = space->pool;
+
+	if (layout)
+		return layout_axis_expr(pool, layout, AXIS_OFFSET, index, NULL);
+	const struct expr *offset = expr_int(pool, 0), *pitch = expr_int(pool, 1);
+	for (uint32_t d = buffer->rank; d-- > 0;) {
+		const struct expr *stride = buffer->strides[d] ? buffer->strides[d] : pitch;
+		offset = expr_add(pool, offset, expr_binary(pool, BIN_MUL, index[d], stride));
+		pitch = expr_binary(pool, BIN_MUL, pitch, buffer->shape[d]);
+	}
+	return offset;
+}
+
+/* ---- elementwise accesses ---- */
+
+/* What stays the same while vector widths are tried. */
+struct elementwise {
+	struct access_space *space;
+	const struct elem_ref *ref;
+	const struct layout *linear; /* the layout without its XOR terms */
+};
+
+/* Index of the buffer at loop slot `slot`; the loop's guard goes to `guard`. */
+static void index_at_slot(struct access_space *space, const struct elem_ref *ref, const struct expr *slot, const struct expr **index,
+                          const struct expr **guard)
+{
+	const struct expr *loop_index[MAX_RANK];
+
+	access_loop_index(space, ref->loop, slot, loop_index, guard);
+	for (uint32_t d = 0; d < ref->buffer->rank; d++)
+		index[d] = access_substitute(space, ref->index[d], ref->vars, loop_index, ref->loop->layout->rank);
+}
+
+/* Bytes of one element of the buffer, 0 when it is narrower than a byte. */
+static int64_t elem_bytes(const struct buffer *buffer)
+{
+	return dtype_bits(buffer->type) / 8;
+}
+
+/* XOR terms must leave the low `bytes` of every address alone. */
+static bool swizzle_keeps(const struct layout *layout, int64_t bytes)
+{
+	if (!layout)
+		return true;
+	for (uint32_t i = 0; i < layout->n_xors; i++)
+		if (((int64_t)1 << layout->xors[i].to_bit) < bytes)
+			return false;
+	return !layout->table;
+}
+
+/* The element behind slot `base` + k lies k elements behind the one at `base`, for all k < w. */
+static bool is_contiguous(const struct elementwise *e, const struct expr *base, const struct expr *first, int64_t w)
+{
+	struct expr_pool *pool = e->space->pool;
+	int64_t unit = e->ref->layout ? elem_bytes(e->ref->buffer) : 1;
+	const struct expr *k = expr_of_var(pool, access_iter_var(e->space, MAX_ITERS - 1, w)), *index[MAX_RANK], *guard;
+
+	index_at_slot(e->space, e->ref, expr_add(pool, base, k), index, &guard);
+	const struct expr *next = access_offset(e->space, e->ref->buffer, e->linear, index);
+	return expr_sub(pool, next, first) == expr_mul_int(pool, k, unit);
+}
+
+/* Elements 0 .. w-1 behind slot base are neighbours in memory, aligned as one access of w elements, and guarded alike. */
+static bool vector_fits(const struct elementwise *e, const struct expr *base, int64_t w)
+{
+	const struct elem_ref *ref = e->ref;
+	const struct expr *index[MAX_RANK], *guard;
+	int64_t bytes = w * elem_bytes(ref->buffer), unit = ref->layout ? elem_bytes(ref->buffer) : 1;
+	uint32_t last = ref->buffer->rank - 1, loop_last = ref->loop->layout->rank - 1;
+
+	if (w == 1)
+		return true;
+	if (bytes > 16 || !swizzle_keeps(ref->layout, bytes))
+		return false;
+	index_at_slot(e->space, ref, base, index, &guard);
+	if (guard && ref->loop->layout->shape[loop_last] % w != 0)
+		return false;
+	if (!ref->layout && (expr_divisor(index[last]) % w != 0 || expr_divisor(ref->buffer->shape[last]) % w != 0))
+		return false;
+	const struct expr *first = access_offset(e->space, ref->buffer, e->linear, index);
+	return expr_divisor(first) % (w * unit) == 0 && is_contiguous(e, base, first, w);
+}
+
+/* Slot of the first element of vector `u` in group `g`. */
+static const struct expr *slot_base(struct access_space *space, const struct access *access, int64_t vector_elems, int64_t w)
+{
+	struct expr_pool *pool = space->pool;
+	const struct expr *slot = expr_mul_int(pool, access_iter_value(space, &access->iters[0]), vector_elems);
+
+	return expr_add(pool, slot, expr_mul_int(pool, access_iter_value(space, &access->iters[1]), w));
+}
+
+static void set_iters(struct access_space *space, struct access *out, int64_t n_groups, int64_t n_vectors)
+{
+	out->n_iters = 2;
+	out->iters[0] = (struct access_iter){access_iter_var(space, 0, n_groups), n_groups, 0};
+	out->iters[1] = (struct access_iter){access_iter_var(space, 1, n_vectors), n_vectors, 1};
+}
+
+static const struct layout *without_xors(struct access_space *space, const struct layout *layout)
+{
+	struct layout *linear;
+
+	if (!layout || !layout->n_xors)
+		return layout;
+	linear = arena_new(space->cx->arena, struct layout);
+	*linear = *layout;
+	linear->n_xors = 0;
+	return linear;
+}
+
+/* Only the first of several replicas stores. */
+static const struct expr *first_replica(struct access_space *space, const struct layout *layout)
+{
+	struct expr_pool *pool = space->pool;
+
+	if (layout->n_replicas <= 1)
+		return NULL;
+	return expr_binary(pool, BIN_EQ, layout_replica_expr(pool, layout, expr_of_var(pool, space->tid)), expr_int(pool, 0));
+}
+
+void access_elementwise(struct access_space *space, const struct elem_ref *ref, bool is_store, int64_t max_bytes, struct access *out)
+{
+	struct elementwise e = {space, ref, without_xors(space, ref->layout)};
+	int64_t v = ref->loop->vector_elems, w = v, bytes = elem_bytes(ref->buffer), n_slots = ref->loop->layout->n_slots;
+	const struct expr *at[MAX_RANK];
+
+	assert(v >= 1 && n_slots % v == 0 && bytes >= 1);
+	*out = (struct access){.op = is_store ? BANK_ST : BANK_LD, .buffer = ref->buffer};
+	for (;; w /= 2) {
+		while (v % w != 0 || (w & (w - 1)) != 0)
+			w--;
+		set_iters(space, out, n_slots / v, v / w);
+		if (w == 1 || (w * bytes <= (max_bytes ? max_bytes : 16) && vector_fits(&e, slot_base(space, out, v, w), w)))
+			break;
+	}
+	out->bytes = w * bytes;
+	out->slot = slot_base(space, out, v, w);
+	index_at_slot(space, ref, out->slot, at, &out->guard);
+	out->offset = access_offset(space, ref->buffer, ref->layout, at);
+	out->replica = is_store ? first_replica(space, ref->loop->layout) : NULL;
+}
+
+const struct expr *access_predicate(struct access_space *space, const struct access *access)
+{
+	return expr_and(space->pool, access->guard, access->replica);
+}
+
+/* ---- fragment operands of loops ---- */
+
+/* A loop's places while its fragment operand is looked at: one (thread, slot) after another. */
+struct places {
+	struct access_space *space;
+	const struct loop_plan *loop;
+	const struct var *slot;
+	const struct expr *guard;
+	int64_t *values;
+};
+
+static struct places places_open(struct access_space *space, const struct loop_plan *loop, const struct var *slot, const struct expr *guard)
+{
+	int64_t *values = arena_array(space->cx->arena, int64_t, expr_n_vars(space->pool));
+
+	return (struct places){space, loop, slot, guard, values};
+}
+
+/* Moves to a place; false when it holds no element. */
+static bool places_at(const struct places *places, int64_t thread, int64_t slot)
+{
+	places->values[places->space->tid->id] = thread;
+	places->values[places->slot->id] = slot;
+	return !places->guard || expr_eval_int(places->guard, places->values);
+}
+
+/* Every place finds its fragment element in its own thread; else the first that does not is left in `places` and `mismatch`. */
+static bool owners_match(const struct places *places, const struct expr *owner, struct owner_mismatch *mismatch)
+{
+	for (int64_t t = 0; t < places->loop->layout->n_threads; t++)
+		for (int64_t s = 0; s < places->loop->layout->n_slots; s++) {
+			if (!places_at(places, t, s))
+				continue;
+			int64_t found = expr_eval_int(owner, places->values);
+			if (found == t)
+				continue;
+			mismatch->thread = t;
+			mismatch->owner = found;
+			return false;
+		}
+	return true;
+}
+
+/* The slot as a table over loop slots, when all threads agree on it; NULL when they do not. */
+static const struct expr *slot_table(const struct places *places, const struct expr *e)
+{
+	struct access_space *space = places->space;
+	int64_t n_slots = places->loop->layout->n_slots;
+	int64_t *table = arena_array(space->cx->arena, int64_t, (size_t)n_slots);
+
+	for (int64_t s = 0; s < n_slots; s++) {
+		bool seen = false;
+		for (int64_t t = 0; t < places->loop->layout->n_threads; t++) {
+			if (!places_at(places, t, s))
+				continue;
+			int64_t found = expr_eval_int(e, places->values);
+			if (seen && found != table[s])
+				return NULL;
+			table[s] = found;
+			seen = true;
+		}
+	}
+	const struct int_table *made = expr_new_table(space->pool, table, (uint64_t)n_slots);
+	return expr_table(space->pool, made, expr_of_var(space->pool, places->slot));
+}
+
+/* The index in the fragment is the loop's own variables, one by one. */
+static bool is_identity(const struct elem_ref *ref)
+{
+	const struct layout *loop = ref->loop->layout;
+
+	if (ref->layout->rank != loop->rank)
+		return false;
+	for (uint32_t d = 0; d < loop->rank; d++)
+		if (ref->index[d]->kind != EXPR_VAR || ref->index[d]->as.var != ref->vars[d])
+			return false;
+	return ref->layout == loop || layout_equal(ref->layout, loop, NULL);
+}
+
+bool access_fragment_slot(struct access_space *space, const struct elem_ref *ref, const struct var *slot, const struct expr **out_slot,
+                          struct owner_mismatch *mismatch)
+{
+	struct expr_pool *pool = space->pool;
+	const struct expr *tid = expr_of_var(pool, space->tid), *at[MAX_RANK], *guard, *replica;
+
+	*out_slot = expr_of_var(pool, slot);
+	if (is_identity(ref))
+		return true;
+	index_at_slot(space, ref, *out_slot, at, &guard);
+	replica = layout_replica_expr(pool, ref->layout, tid);
+	const struct expr *owner = layout_axis_expr(pool, ref->layout, AXIS_THREAD, at, replica);
+	struct places places = places_open(space, ref->loop, slot, guard);
+	if (owner != tid && !owners_match(&places, owner, mismatch)) {
+		for (uint32_t d = 0; d < ref->buffer->rank; d++)
+			mismatch->element[d] = expr_eval_int(at[d], places.values);
+		return false;
+	}
+	*out_slot = layout_axis_expr(pool, ref->layout, AXIS_SLOT, at, replica);
+	if (!expr_uses(*out_slot, space->tid))
+		return true;
+	*out_slot = slot_table(&places, *out_slot);
+	*mismatch = (struct owner_mismatch){.thread = -1, .owner = -1};
+	return *out_slot != NULL;
+}
+
+/* ---- copies ---- */
+
+/* Dimensions of extent > 1, in order. */
+static uint32_t wide_dims(const struct region *region, uint32_t dims[MAX_RANK])
+{
+	uint32_t n = 0;
+
+	for (uint32_t d = 0; d < region->buffer->rank; d++)
+		if (region->extent[d] > 1)
+			dims[n++] = d;
+	return n;
+}
+
+/* Index of `region` in the copy's variables. */
+static void region_index(struct access_space *space, const struct region *region, const struct copy_space *copy, const struct expr **index)
+{
+	uint32_t next = 0;
+
+	for (uint32_t d = 0; d < region->buffer->rank; d++) {
+		index[d] = region->min[d];
+		if (region->extent[d] > 1)
+			index[d] = expr_add(space->pool, region->min[d], expr_of_var(space->pool, copy->vars[next++]));
+	}
+}
+
+bool access_copy_space(struct access_space *space, const struct op_copy *copy, struct copy_space *out)
+{
+	uint32_t src[MAX_RANK], dst[MAX_RANK];
+	uint32_t n = wide_dims(&copy->src, src);
+
+	if (n != wide_dims(&copy->dst, dst))
+		return false;
+	*out = (struct copy_space){.rank = n ? n : 1, .shape = {1}};
+	for (uint32_t d = 0; d < n; d++) {
+		if (copy->src.extent[src[d]] != copy->dst.extent[dst[d]])
+			return false;
+		out->shape[d] = copy->dst.extent[dst[d]];
+	}
+	for (uint32_t d = 0; d < out->rank; d++)
+		out->vars[d] = access_iter_var(space, 2 + (d < 3 ? d : 3), out->shape[d]);
+	for (uint32_t d = 3; d < out->rank; d++) {
+		struct var *var = expr_new_var(space->pool, VAR_LOOP, intern_text(space->cx->names, "z"), DTYPE_I32);
+		var->min = 0;
+		var->max = out->shape[d] - 1;
+		out->vars[d] = var;
+	}
+	region_index(space, &copy->src, out, out->src_index);
+	region_index(space, &copy->dst, out, out->dst_index);
+	return true;
+}
+
+/* ---- cost ---- */
+
+/* An access compiled, with room for one value a thread. */
+struct counter {
+	struct access_space *space;
+	const struct access *access;
+	struct expr_code *offset, *guard, *replica;
+	int64_t *values;                            /* of variables, by id */
+	int64_t *threads, *offsets, *guards, *replicas;
+};
+
+static struct counter counter_open(struct access_space *space, const struct access *access)
+{
+	struct arena *arena = space->cx->arena;
+	size_t n = (size_t)space->n_threads;
+	struct counter c = {.space = space, .access = access};
+
+	c.offset = expr_compile(arena, access->offset);
+	c.guard = access->guard ? expr_compile(arena, access->guard) : NULL;
+	c.replica = access->replica ? expr_compile(arena, access->replica) : NULL;
+	c.values = arena_array(arena, int64_t, expr_n_vars(space->pool));
+	c.threads = arena_array(arena, int64_t, n);
+	c.offsets = arena_array(arena, int64_t, n);
+	c.guards = arena_array(arena, int64_t, n);
+	c.replicas = arena_array(arena, int64_t, n);
+	for (size_t t = 0; t < n; t++)
+		c.threads[t] = (int64_t)t;
+	return c;
+}
+
+/* Values of `code` for all threads; 1 for all when there is none. */
+static void run_threads(const struct counter *c, const struct expr_code *code, int64_t *out)
+{
+	int n = (int)c->space->n_threads;
+
+	if (code)
+		expr_run_lanes(code, c->values,
+		               &(struct lane_values){ c->space->tid->id, c->threads, n }, out);
+	else
+		for (int t = 0; t < n; t++)
+			out[t] = 1;
+}
+
+static void count_warp(const struct counter *c, int64_t first, struct access_cost *cost)
+{
+	const struct access *access = c->access;
+	struct bank_access bank = {.op = access->op, .bytes = (uint32_t)access->bytes, .n_matrices = (uint32_t)access->n_matrices};
+
+	for (int64_t lane = 0; lane < 32 && first + lane < c->space->n_threads; lane++) {
+		if (!c->guards[first + lane] || !c->replicas[first + lane])
+			continue;
+		bank.mask |= 1u << lane;
+		bank.offsets[lane] = c->offsets[first + lane];
+	}
+	if (!bank.mask)
+		return;
+	struct bank_result result = bank_wavefronts(&bank);
+	cost->executions++;
+	cost->wavefronts += result.max;
+	cost->ideal += result.ideal;
+}
+
+static void count_iteration(const struct counter *c, struct access_cost *cost)
+{
+	run_threads(c, c->guard, c->guards);
+	run_threads(c, c->replica, c->replicas);
+	run_threads(c, c->offset, c->offsets);
+	for (int64_t first = 0; first < c->space->n_threads; first += 32)
+		count_warp(c, first, cost);
+}
+
+struct access_cost access_count(struct access_space *space, const struct access *access)
+{
+	struct access_cost cost = {0, 0, 0};
+	struct arena_mark mark = arena_mark(space->cx->arena);
+	struct counter c = counter_open(space, access);
+	int64_t n = 1;
+
+	for (uint32_t i = 0; i < access->n_iters; i++)
+		n *= access->iters[i].extent;
+	for (int64_t flat = 0; flat < n; flat++) {
+		int64_t rest = flat;
+		for (uint32_t i = access->n_iters; i-- > 0;) {
+			c.values[access->iters[i].var->id] = rest % access->iters[i].extent;
+			rest /= access->iters[i].extent;
+		}
+		count_iteration(&c, &cost);
+	}
+	arena_release(space->cx->arena, mark);
+	return cost;
+}

@@ -1,0 +1,210 @@
+/*
+ * The solver: from a launch to one layout a buffer and one plan a statement.
+ *
+ *     collect      statements -> spaces, gemms, constraints; spaces that share fragments form
+ * components propagate    each component: all consistent choices of partitions and fragment
+ * layouts, with their costs search       one choice a component, shared layouts by exact
+ * wavefronts: branch and bound
+ *
+ * Bound: a choice's fixed cost is exact in the cost model, and its shared accesses cost at least
+ * what conflict-free ones would. A component's choices are sorted by this bound, so the first
+ * combination is usually optimal already and is proved so by the next one's bound. Only components
+ * that can still matter are varied; the number of combinations whose shared layouts are solved is
+ * limited, after that the answer is the best found with its bound.
+ */
+#include "analyzer/solve/solve_internal.h"
+
+#include <string.h>
+
+struct search {
+	struct solver *solver;
+	double best_cost;
+	const struct assignment **chosen, **best; /* by component */
+	double *rest_bound; /* by component: sum of the least bounds of it and those behind */
+	uint32_t n_leaves, max_leaves;
+};
+
+static void apply(struct solver *solver, const struct component *component,
+                  const struct assignment *assignment)
+{
+	for (uint32_t s = 0; s < component->spaces.n; s++)
+		solver->space_layout[component->spaces.p[s]->id] = assignment->spaces[s];
+	for (uint32_t f = 0; f < component->fragments.n; f++)
+		solver->fragment_layout[component->fragments.p[f]->id] = assignment->fragments[f];
+}
+
+static void visit_leaf(struct search *search, double fixed_cost)
+{
+	struct solver *solver = search->solver;
+	struct buffer_solution *scratch =
+		arena_array(solver->arena, struct buffer_solution, solver->program->buffers.n);
+	double cost;
+
+	search->n_leaves++;
+	for (uint32_t c = 0; c < solver->components.n; c++)
+		apply(solver, solver->components.p[c], search->chosen[c]);
+	cost = fixed_cost + solve_shared(solver, scratch);
+	if (search->best_cost >= 0 && cost >= search->best_cost)
+		return;
+	search->best_cost = cost;
+	memcpy(search->best, search->chosen, solver->components.n * sizeof(search->best[0]));
+	memcpy(solver->solution->buffers, scratch, solver->program->buffers.n * sizeof(scratch[0]));
+}
+
+/* Components from `c` on; `fixed` and `bound` are sums over those before. */
+static void branch(struct search *search, uint32_t c, double fixed, double bound)
+{
+	struct solver *solver = search->solver;
+	const struct component *component;
+
+	if (search->n_leaves >= search->max_leaves) {
+		solver->exhausted = true;
+		return;
+	}
+	if (c == solver->components.n) {
+		visit_leaf(search, fixed);
+		return;
+	}
+	component = solver->components.p[c];
+	for (uint32_t a = 0; a < component->assignments.n; a++) {
+		const struct assignment *assignment = &component->assignments.p[a];
+		double least =
+			bound + assignment->fixed_cost + assignment->shared_bound + search->rest_bound[c + 1];
+
+		if (search->best_cost >= 0 && least >= search->best_cost)
+			return; /* sorted: the others are no better */
+		search->chosen[c] = assignment;
+		branch(search, c + 1, fixed + assignment->fixed_cost,
+		       bound + assignment->fixed_cost + assignment->shared_bound);
+	}
+}
+
+/* Least wavefronts and instructions of a gemm's operand reads: the same for every choice. */
+static double gemm_bound(struct solver *solver)
+{
+	double bound = 0;
+
+	for (uint32_t g = 0; g < solver->gemms.n; g++) {
+		const struct gemm_plan *plan = &solver->gemms.p[g]->plan;
+		double a_tiles = (double)(plan->m / 16 * plan->warps_n),
+			   b_tiles = (double)(plan->n / 16 * plan->warps_m);
+
+		bound += (double)solver->gemms.p[g]->weight * (double)(plan->k / 16) * (a_tiles + b_tiles) *
+		         (4 + 1);
+	}
+	return bound;
+}
+
+/* The budget as a number of leaves, so that the same input gives the same answer everywhere. */
+static uint32_t max_leaves(const struct solver *solver)
+{
+	double budget_ms =
+		solver->options.budget_ms > 0 ? solver->options.budget_ms : DEFAULT_BUDGET_MS;
+	double leaves = MAX_LEAVES * budget_ms / DEFAULT_BUDGET_MS;
+
+	return leaves < 1 ? 1 : leaves > 1e6 ? 1000000 : (uint32_t)leaves;
+}
+
+static void search_components(struct solver *solver)
+{
+	uint32_t n = solver->components.n;
+	struct search search = {
+		.solver = solver,
+		.best_cost = -1,
+		.chosen = arena_array(solver->arena, const struct assignment *, n + 1),
+		.best = arena_array(solver->arena, const struct assignment *, n + 1),
+		.rest_bound = arena_array(solver->arena, double, n + 1),
+		.max_leaves = max_leaves(solver),
+	};
+
+	for (uint32_t c = n; c-- > 0;) {
+		const struct assignment *first = &solver->components.p[c]->assignments.p[0];
+
+		search.rest_bound[c] = search.rest_bound[c + 1] + first->fixed_cost + first->shared_bound;
+	}
+	branch(&search, 0, 0, gemm_bound(solver));
+	for (uint32_t c = 0; c < n; c++) {
+		solver->components.p[c]->chosen = search.best[c];
+		apply(solver, solver->components.p[c], search.best[c]);
+	}
+	solver->solution->cost = search.best_cost;
+	solver->solution->bound =
+		solver->exhausted ? gemm_bound(solver) + search.rest_bound[0] : search.best_cost;
+	if (solver->solution->bound > search.best_cost)
+		solver->solution->bound = search.best_cost;
+	solver->solution->status =
+		solver->solution->bound == search.best_cost ? SOLVE_OPTIMAL : SOLVE_BEST_FOUND;
+}
+
+/* Accumulators that no space touches still have their layout. */
+static void apply_pins(struct solver *solver)
+{
+	for (uint32_t b = 0; b < solver->program->buffers.n; b++)
+		if (solver->pinned_by[b]) {
+			solver->fragment_layout[b] = solver->pinned_by[b]->layout;
+			solver->fragment_from[b] = solver->pinned_by[b];
+		}
+}
+
+/* Which constraint gave each free fragment its layout: the first space of its component that
+ * touches it. */
+static void find_sources(struct solver *solver)
+{
+	for (uint32_t s = 0; s < solver->spaces.n; s++)
+		for (uint32_t u = 0; u < solver->spaces.p[s]->uses.n; u++) {
+			uint32_t id = solver->spaces.p[s]->uses.p[u].buffer->id;
+
+			if (!solver->fragment_from[id])
+				solver->fragment_from[id] = solver->spaces.p[s]->constraint;
+		}
+}
+
+static void solver_open(struct solver *solver, struct tile_program *program,
+                        const struct launch *launch)
+{
+	uint32_t n_buffers = program->buffers.n;
+
+	solver->program = program;
+	solver->launch = launch;
+	solver->cx = program->cx;
+	solver->arena = program->cx->arena;
+	solver->pool = program->pool;
+	solver->n_threads = launch_n_threads(launch);
+	access_space_init(&solver->access, program->cx, program->pool, solver->n_threads);
+	solver->solution = arena_new(solver->arena, struct solution);
+	solver->solution->program = program;
+	solver->solution->launch = launch;
+	solver->solution->target = solver->target;
+	solver->solution->buffers = arena_array(solver->arena, struct buffer_solution, n_buffers);
+	solver->solution->plans = arena_array(solver->arena, struct stmt_plan, program->n_stmts);
+	solver->pinned_by = arena_array(solver->arena, const struct constraint *, n_buffers);
+	solver->fragment_layout = arena_array(solver->arena, const struct layout *, n_buffers);
+	solver->fragment_from = arena_array(solver->arena, const struct constraint *, n_buffers);
+}
+
+struct solution *solve_launch(struct tile_program *program, const struct launch *launch,
+                              const struct target *target, const struct solve_options *options)
+{
+	struct solver solver = { .target = target };
+	bool ok;
+
+	if (options)
+		solver.options = *options;
+	solver_open(&solver, program, launch);
+	solver.solution->status = SOLVE_CONFLICT;
+	if (!solve_collect(&solver))
+		return solver.solution;
+	solver.space_layout = arena_array(solver.arena, const struct layout *, solver.spaces.n);
+	ok = true;
+	for (uint32_t c = 0; c < solver.components.n; c++)
+		ok &= solve_component(&solver, solver.components.p[c]);
+	if (!ok)
+		return solver.solution;
+	apply_pins(&solver);
+	search_components(&solver);
+	memset(solver.fragment_from, 0, program->buffers.n * sizeof(solver.fragment_from[0]));
+	apply_pins(&solver);
+	find_sources(&solver);
+	solve_record(&solver);
+	return solver.solution;
+}

@@ -1,0 +1,137 @@
+/*
+ * solve: layouts and partitions of a launch.
+ *
+ * Variables: each buffer's layout; each op's instruction, warp grid, loop partition and vector
+ * width. Constraints come from ops, annotations and targets, each with the span of the line that
+ * demands it. The answer is a solution record with one entry a buffer and one plan a statement, or
+ * a conflict that names the constraints that cannot hold together. Cost: exact wavefronts (banks.h)
+ * of the accesses that access.h derives, weighted by how often they run, then global sectors,
+ * instructions and registers.
+ */
+#ifndef TL_SOLVE_SOLVE_H
+#define TL_SOLVE_SOLVE_H
+
+#include "analyzer/layout/layout.h"
+#include "analyzer/tile/tile.h"
+#include "analyzer/tile/target.h"
+#include "codegen/lower/warp.h"
+
+enum constraint_kind {
+	CONSTRAINT_ACCUMULATOR, /* a gemm's instruction fixes its accumulator */
+	CONSTRAINT_OPERAND,     /* a gemm reads its operand in this form */
+	CONSTRAINT_LOOP,        /* the elements that one iteration touches have one owner */
+	CONSTRAINT_COPY, /* a copy between global/shared and a fragment prefers wide, coalesced accesses
+	                  */
+	CONSTRAINT_REDUCE,     /* the result lives where the reduced row's threads are */
+	CONSTRAINT_SHARED,     /* all readers and writers of a shared buffer */
+	CONSTRAINT_ANNOTATION, /* T.annotate_layout */
+};
+
+struct constraint {
+	uint32_t id;
+	enum constraint_kind kind;
+	const struct stmt *stmt;
+	const struct buffer *buffer;
+	struct span span;
+	const struct layout *layout; /* what it demands; NULL when it only relates buffers */
+	const char
+		*text; /* one line for people: "gemm: C is the accumulator of mma.m16n8k16, 2 x 2 warps" */
+};
+
+/* A layout that was weighed for a buffer. */
+struct candidate {
+	const struct layout *layout;
+	int64_t wavefronts,
+		ideal;   /* of all accesses of the buffer in one block, weighted by executions */
+	double cost; /* cycles a block, the unit in which candidates are compared */
+};
+
+struct buffer_solution {
+	const struct buffer *buffer;
+	const struct layout *layout;         /* NULL: the buffer is not used */
+	const struct constraint *fixed_by;   /* the constraint that decided */
+	vec_of(struct candidate) candidates; /* the chosen one first, then by cost; shared buffers */
+};
+
+/* How a copy moves its data. */
+enum copy_kind {
+	COPY_LOOP,     /* through registers: load and store of each thread's elements */
+	COPY_CP_ASYNC, /* global to shared, cp.async */
+	COPY_STAGED,   /* global to shared through registers, where alignment forbids cp.async: narrow
+	                  loads, wide stores */
+};
+
+/* The partition of an iteration space: a fragment layout over the loop's extents. */
+struct loop_plan {
+	const struct layout *
+		layout; /* rank = number of loop dimensions; slot digits of stride 1 first are the vector */
+	int64_t vector_elems; /* consecutive slots that are consecutive along the last dimension */
+};
+
+struct copy_plan {
+	enum copy_kind kind;
+	struct loop_plan
+		loop; /* over dst's extents without its leading ones of extent 1: see access.h copy_space */
+	int64_t bytes; /* a thread and instruction on the global side: 2, 4, 8, 16 */
+};
+
+struct gemm_plan {
+	enum mma_shape shape;
+	int64_t m, n, k;
+	int64_t warps_m, warps_n; /* product = warps of the block */
+	int64_t wgmma_n; /* columns of a warpgroup instruction (wgmma.m64nN); 0: mma.sync, `shape` */
+	bool a_is_fragment, b_is_fragment;
+	const struct layout *c; /* accumulator */
+};
+
+/* T.reduce: each thread reduces its own slots, then lanes by xor shuffles, then warps through
+ * shared memory. */
+struct reduce_plan {
+	const struct layout *source, *result; /* result = layout_reduce(source), replicas included */
+	int64_t
+		lane_mask_bits; /* xor masks of the shuffles, or'ed (bit b set: shuffle with mask 1 << b) */
+	int64_t n_warps;    /* warps that hold parts of one result; 1: no shared memory needed */
+	int64_t workspace_bytes;
+};
+
+struct stmt_plan {
+	const struct stmt *stmt;
+	bool has_plan;
+	union {
+		struct loop_plan loop; /* parallel loops and fill */
+		struct copy_plan copy;
+		struct gemm_plan gemm;
+		struct reduce_plan reduce;
+	} as;
+};
+
+enum solve_status { SOLVE_OPTIMAL, SOLVE_BEST_FOUND, SOLVE_CONFLICT };
+
+struct solution {
+	struct tile_program *program;
+	const struct launch *launch;
+	const struct target *target;
+	enum solve_status status;
+	double cost, bound;              /* cycles a block; bound <= cost, equal when optimal */
+	uint64_t n_visited;              /* search nodes */
+	struct buffer_solution *buffers; /* indexed by buffer id, program->buffers.n entries */
+	struct stmt_plan *plans;         /* indexed by statement id, program->n_stmts entries */
+	vec_of(struct constraint *) constraints;
+	vec_of(const struct constraint *)
+		conflict; /* SOLVE_CONFLICT: a minimal set that cannot hold together */
+};
+
+struct solve_options {
+	double budget_ms; /* 0: the default of 50 */
+	bool strict;      /* no conversions */
+};
+
+/* Solves one launch. NULL or status SOLVE_CONFLICT with diagnostics (E04..) that explain. */
+struct solution *solve_launch(struct tile_program *program, const struct launch *launch,
+                              const struct target *target, const struct solve_options *options);
+/* Every buffer and statement has what its kind needs; false with diagnostics. */
+bool solution_verify(const struct solution *solution);
+/* The form of `emit --stage=solution`. */
+void solution_print(struct buf *out, const struct solution *solution);
+
+#endif

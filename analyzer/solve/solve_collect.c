@@ -1,0 +1,497 @@
+/*
+ * From statements to variables and constraints.
+ *
+ * Every statement that moves elements becomes a space: the iterations of a parallel loop, the
+ * elements of a copy, a fill or a reduction's source. A space's variable is its partition (which
+ * thread runs which iteration); its uses say which element of which buffer an iteration touches.
+ * Example:
+ *
+ *     for i, j in T.Parallel(8, 320): y[i, j] = x[i, j] * scale[i]     x, y: dims (i, j), scale:
+ * dims (i)
+ *
+ * so that layout(scale) is the partition without j, whose threads become replicas. Spaces that
+ * share a fragment are one component: their partitions depend on each other.
+ */
+#include "analyzer/solve/solve_internal.h"
+
+#include <assert.h>
+
+enum { MAX_BLOCK_DEPTH = 64, MAX_EXPR_DEPTH = 400, FAR_STEP = 1 << 20 };
+
+struct constraint *solve_add_constraint(struct solver *solver, enum constraint_kind kind,
+                                        const struct stmt *stmt, const struct buffer *buffer)
+{
+	struct constraint *constraint = arena_new(solver->arena, struct constraint);
+
+	*constraint = (struct constraint){
+		.id = solver->solution->constraints.n,
+		.kind = kind,
+		.stmt = stmt,
+		.buffer = buffer,
+		.span = stmt ? stmt->span : buffer->span,
+	};
+	vec_push(solver->arena, &solver->solution->constraints, constraint);
+	return constraint;
+}
+
+/* ---- uses ---- */
+
+static int space_dim_of(const struct space *space, const struct expr *e)
+{
+	for (uint32_t d = 0; e->kind == EXPR_VAR && d < space->rank; d++)
+		if (e->as.var == space->vars[d])
+			return (int)d;
+	return NO_DIM;
+}
+
+/* One index of a fragment as a projection: a variable, a variable / constant, or 0 in a dimension
+ * of extent 1. */
+static bool plain_index(const struct space *space, const struct expr *index, int64_t extent,
+                        struct projection *out)
+{
+	int64_t value;
+
+	*out = (struct projection){ -1, 1, extent };
+	if (expr_is_int(index, &value))
+		return value == 0 && extent == 1;
+	if (index->kind == EXPR_BINARY && index->as.binary == BIN_FLOORDIV &&
+	    expr_is_int(index->args[1], &value)) {
+		if (value < 1)
+			return false;
+		out->quotient = value;
+		index = index->args[0];
+	}
+	out->source_dim = space_dim_of(space, index);
+	return out->source_dim != NO_DIM;
+}
+
+static void describe_fragment(const struct space *space, struct use *use)
+{
+	use->is_plain = true;
+	for (uint32_t d = 0; d < use->buffer->rank; d++) {
+		if (!plain_index(space, use->index[d], buffer_extent(use->buffer, d), &use->dims[d]))
+			use->is_plain = false;
+		for (uint32_t k = 0; k < d; k++)
+			if (use->dims[k].source_dim == use->dims[d].source_dim && use->dims[d].source_dim >= 0)
+				use->is_plain = false;
+	}
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+	while (b != 0) {
+		int64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a < 0 ? -a : a;
+}
+
+/* Largest power of two that divides `n`, at most 16. */
+static int64_t power_of_two_in(int64_t n)
+{
+	int64_t power = 1;
+
+	while (power < 16 && n % (power * 2) == 0)
+		power *= 2;
+	return power;
+}
+
+/* Steps of the address in elements, and how wide an access may be. */
+static void describe_memory(struct solver *solver, const struct space *space, struct use *use)
+{
+	const struct expr *offset = access_offset(&solver->access, use->buffer, NULL, use->index);
+	uint32_t last = use->buffer->rank - 1;
+	const struct expr *rest = use->index[last], *remaining;
+	int64_t bytes = dtype_bits(use->buffer->type) / 8;
+	int64_t align;
+
+	use->contiguous_dim = NO_DIM;
+	for (uint32_t d = 0; d < space->rank; d++) {
+		use->steps[d] = FAR_STEP;
+		if (!expr_linear_in(solver->pool, offset, space->vars[d], &use->steps[d], &remaining))
+			use->steps[d] = expr_uses(offset, space->vars[d]) ? FAR_STEP : 0;
+		if (use->steps[d] == 1 && space->shape[d] > 1 && expr_uses(rest, space->vars[d]))
+			use->contiguous_dim = (int)d;
+	}
+	use->max_vector = 1;
+	if (use->contiguous_dim == NO_DIM || bytes == 0)
+		return;
+	for (uint32_t d = 0; d < space->rank; d++) {
+		int64_t coefficient;
+
+		if (!expr_linear_in(solver->pool, rest, space->vars[d], &coefficient, &remaining))
+			return;
+		align = coefficient;
+		if ((int)d != use->contiguous_dim && coefficient % (16 / bytes > 0 ? 16 / bytes : 1) != 0)
+			return;
+		rest = remaining;
+	}
+	align = gcd(expr_divisor(rest), expr_divisor(use->buffer->shape[last]));
+	use->max_vector = align == 0 ? 16 : power_of_two_in(align);
+	while (use->max_vector > 1 && use->max_vector * bytes > 16)
+		use->max_vector /= 2;
+}
+
+static struct use *add_use(struct solver *solver, struct space *space, const struct buffer *buffer,
+                           const struct expr *const *index, struct span span)
+{
+	struct use use = { .buffer = buffer, .span = span };
+
+	for (uint32_t d = 0; d < buffer->rank; d++)
+		use.index[d] = index[d];
+	for (uint32_t i = 0; i < space->uses.n; i++) {
+		struct use *known = &space->uses.p[i];
+		bool same = known->buffer == buffer;
+
+		for (uint32_t d = 0; same && d < buffer->rank; d++)
+			same = known->index[d] == index[d];
+		if (same)
+			return known;
+	}
+	if (buffer->scope == SCOPE_FRAGMENT)
+		describe_fragment(space, &use);
+	else if (buffer->scope == SCOPE_GLOBAL || buffer->scope == SCOPE_SHARED)
+		describe_memory(solver, space, &use);
+	vec_push(solver->arena, &space->uses, use);
+	return &vec_last(&space->uses);
+}
+
+/* Every load in an expression becomes a use. Depth is bounded. */
+static void collect_loads(struct solver *solver, struct space *space, const struct expr *e,
+                          struct span span, int depth)
+{
+	if (!e || depth > MAX_EXPR_DEPTH)
+		return;
+	space->n_ops += e->kind != EXPR_VAR && e->kind != EXPR_INT && e->kind != EXPR_FLOAT;
+	if (e->kind == EXPR_LOAD && e->as.buffer->scope != SCOPE_LOCAL &&
+	    e->as.buffer->scope != SCOPE_VAR)
+		add_use(solver, space, e->as.buffer, e->args, span)->is_load = true;
+	for (uint32_t i = 0; i < e->n_args; i++)
+		collect_loads(solver, space, e->args[i], span, depth + 1);
+}
+
+/* Do iterations that differ only in a dimension that the index leaves out store different values
+ * into one element? */
+static bool stores_many(const struct space *space, const struct use *use, const struct expr *value)
+{
+	for (uint32_t d = 0; d < space->rank; d++) {
+		bool used = false;
+
+		for (uint32_t k = 0; k < use->buffer->rank; k++)
+			used |= expr_uses(use->index[k], space->vars[d]) &&
+			        (!use->is_plain || use->dims[k].quotient == 1);
+		if (!used && space->shape[d] > 1 && expr_uses(value, space->vars[d]))
+			return true;
+	}
+	return false;
+}
+
+static void collect_body(struct solver *solver, struct space *space, const struct block *block,
+                         int depth, bool conditional)
+{
+	for (uint32_t i = 0; i < block->stmts.n && depth < MAX_BLOCK_DEPTH; i++) {
+		const struct stmt *stmt = block->stmts.p[i];
+		struct use *use;
+
+		switch (stmt->kind) {
+		case STMT_STORE:
+			collect_loads(solver, space, stmt->as.store.value, stmt->span, 0);
+			for (uint32_t d = 0; d < stmt->as.store.buffer->rank; d++)
+				collect_loads(solver, space, stmt->as.store.index[d], stmt->span, 0);
+			if (stmt->as.store.buffer->scope == SCOPE_LOCAL ||
+			    stmt->as.store.buffer->scope == SCOPE_VAR)
+				break;
+			use = add_use(solver, space, stmt->as.store.buffer, stmt->as.store.index, stmt->span);
+			use->is_store = true;
+			use->is_conditional |= conditional;
+			use->is_update |= stores_many(space, use, stmt->as.store.value);
+			break;
+		case STMT_LET:
+			collect_loads(solver, space, stmt->as.let.value, stmt->span, 0);
+			break;
+		case STMT_IF:
+			collect_loads(solver, space, stmt->as.if_.condition, stmt->span, 0);
+			collect_body(solver, space, &stmt->as.if_.then, depth + 1, true);
+			collect_body(solver, space, &stmt->as.if_.otherwise, depth + 1, true);
+			break;
+		case STMT_WHILE:
+			collect_body(solver, space, &stmt->as.while_.body, depth + 1, true);
+			break;
+		case STMT_LOOP:
+			collect_body(solver, space, &stmt->as.loop.body, depth + 1, conditional);
+			break;
+		case STMT_OP:
+		case STMT_SYNC:
+			break;
+		}
+	}
+}
+
+/* ---- spaces ---- */
+
+static struct space *add_space(struct solver *solver, enum space_kind kind, const struct stmt *stmt,
+                               int64_t weight)
+{
+	struct space *space = arena_new(solver->arena, struct space);
+
+	space->id = solver->spaces.n;
+	space->kind = kind;
+	space->stmt = stmt;
+	space->weight = weight;
+	space->reduced_dim = NO_DIM;
+	vec_push(solver->arena, &solver->spaces, space);
+	return space;
+}
+
+static const char *space_text(enum space_kind kind)
+{
+	static const char *const texts[] = {
+		[SPACE_PARALLEL] = "T.Parallel: an iteration's elements have one owner",
+		[SPACE_COPY] = "T.copy: wide, coalesced accesses",
+		[SPACE_FILL] = "T.fill: every owner sets its elements",
+		[SPACE_REDUCE] = "T.reduce: the result lives in the threads of the reduced row",
+	};
+
+	return texts[kind];
+}
+
+static void constrain_space(struct solver *solver, struct space *space)
+{
+	enum constraint_kind kind = space->kind == SPACE_REDUCE ? CONSTRAINT_REDUCE
+	                            : space->kind == SPACE_COPY ? CONSTRAINT_COPY
+	                                                        : CONSTRAINT_LOOP;
+	struct constraint *constraint = solve_add_constraint(
+		solver, kind, space->stmt, space->uses.n > 0 ? space->uses.p[0].buffer : NULL);
+
+	constraint->text = space_text(space->kind);
+	space->constraint = constraint;
+}
+
+static bool collect_parallel(struct solver *solver, const struct stmt *stmt, int64_t weight)
+{
+	const struct loop *loop = &stmt->as.loop;
+	struct space *space = add_space(solver, SPACE_PARALLEL, stmt, weight);
+
+	space->rank = loop->n_vars;
+	for (uint32_t d = 0; d < loop->n_vars; d++) {
+		space->vars[d] = loop->vars[d];
+		if (!expr_is_int(loop->extents[d], &space->shape[d]) || space->shape[d] < 1) {
+			diag_report(&solver->cx->diags, DIAG_E0408, stmt->span,
+			            "this T.Parallel loop has no constant extents");
+			return false;
+		}
+	}
+	collect_body(solver, space, &loop->body, 0, false);
+	constrain_space(solver, space);
+	return true;
+}
+
+static void collect_copy(struct solver *solver, const struct stmt *stmt, const struct op_copy *copy,
+                         bool is_fill, int64_t weight)
+{
+	struct space *space;
+	struct copy_space box;
+
+	if (!access_copy_space(&solver->access, copy, &box))
+		BUG("a copy with different extents passed the verifier");
+	space = add_space(solver, is_fill ? SPACE_FILL : SPACE_COPY, stmt, weight);
+	space->rank = box.rank;
+	for (uint32_t d = 0; d < box.rank; d++) {
+		space->shape[d] = box.shape[d];
+		space->vars[d] = box.vars[d];
+	}
+	if (!is_fill && copy->src.buffer->scope != SCOPE_LOCAL && copy->src.buffer->scope != SCOPE_VAR)
+		add_use(solver, space, copy->src.buffer, box.src_index, copy->src.span)->is_load = true;
+	if (copy->dst.buffer->scope != SCOPE_LOCAL && copy->dst.buffer->scope != SCOPE_VAR)
+		add_use(solver, space, copy->dst.buffer, box.dst_index, copy->dst.span)->is_store = true;
+	constrain_space(solver, space);
+}
+
+static bool collect_reduce(struct solver *solver, const struct stmt *stmt, int64_t weight)
+{
+	const struct op_reduce *reduce = &stmt->as.op.as.reduce;
+	const struct buffer *src = reduce->src.buffer, *dst = reduce->dst.buffer;
+	struct space *space = add_space(solver, SPACE_REDUCE, stmt, weight);
+	const struct expr *index[MAX_RANK], *result[MAX_RANK];
+	uint32_t n = 0;
+
+	space->rank = src->rank;
+	space->reduced_dim = reduce->dim;
+	for (uint32_t d = 0; d < src->rank; d++) {
+		struct var *var =
+			expr_new_var(solver->pool, VAR_LOOP, intern_text(solver->cx->names, "e"), DTYPE_I32);
+
+		space->shape[d] = buffer_extent(src, d);
+		if (reduce->src.extent[d] != space->shape[d]) {
+			diag_report(&solver->cx->diags, DIAG_E0408, stmt->span,
+			            "T.reduce of a part of %s is not supported yet",
+			            sym_text(solver->cx->names, src->name));
+			return false;
+		}
+		var->min = 0;
+		var->max = space->shape[d] - 1;
+		space->vars[d] = var;
+		index[d] = expr_of_var(solver->pool, var);
+		if ((int64_t)d != reduce->dim)
+			result[n++] = index[d];
+		else if (dst->rank == src->rank || src->rank == 1)
+			result[n++] = expr_int(solver->pool, 0);
+	}
+	assert(n == dst->rank);
+	add_use(solver, space, src, index, reduce->src.span)->is_load = true;
+	add_use(solver, space, dst, result, reduce->dst.span)->is_store = true;
+	constrain_space(solver, space);
+	return true;
+}
+
+/* ---- the walk ---- */
+
+static void find_fragment(void *user, const struct expr *e)
+{
+	const struct buffer **found = user;
+
+	if (e->kind == EXPR_LOAD && e->as.buffer->scope == SCOPE_FRAGMENT)
+		*found = e->as.buffer;
+}
+
+/* Outside parallel loops every thread runs the statement: a fragment's element is then not at hand.
+ */
+static bool check_scalar(struct solver *solver, const struct stmt *stmt, const struct expr *value,
+                         const struct buffer *stored)
+{
+	const struct buffer *fragment = stored && stored->scope == SCOPE_FRAGMENT ? stored : NULL;
+
+	if (value)
+		expr_walk(value, find_fragment, (void *)&fragment);
+	if (!fragment)
+		return true;
+	diag_report(&solver->cx->diags, DIAG_E0408, stmt->span,
+	            "an element of the fragment %s outside T.Parallel is not supported yet",
+	            sym_text(solver->cx->names, fragment->name));
+	return false;
+}
+
+static bool collect_block(struct solver *solver, const struct block *block, int64_t weight,
+                          int depth);
+
+static bool collect_op(struct solver *solver, const struct stmt *stmt, int64_t weight)
+{
+	const struct op *op = &stmt->as.op;
+	struct op_copy self;
+
+	switch (op->kind) {
+	case OP_copy:
+		collect_copy(solver, stmt, &op->as.copy, false, weight);
+		return true;
+	case OP_fill:
+		self = (struct op_copy){ .src = op->as.fill.dst, .dst = op->as.fill.dst };
+		collect_copy(solver, stmt, &self, true, weight);
+		return true;
+	case OP_gemm:
+		return solve_gemm(solver, stmt, weight);
+	case OP_reduce:
+		return collect_reduce(solver, stmt, weight);
+	case N_OP_KINDS:
+		break;
+	}
+	return true;
+}
+
+/* Weights stay in 32 bits; loops that never run count once. */
+static int64_t times(int64_t weight, int64_t trips)
+{
+	return trips < 1 ? weight : weight > INT32_MAX / trips ? INT32_MAX : weight * trips;
+}
+
+static bool collect_stmt(struct solver *solver, const struct stmt *stmt, int64_t weight, int depth)
+{
+	int64_t trips;
+
+	switch (stmt->kind) {
+	case STMT_OP:
+		return collect_op(solver, stmt, weight);
+	case STMT_LOOP:
+		if (stmt->as.loop.kind == LOOP_PARALLEL)
+			return collect_parallel(solver, stmt, weight);
+		if (!expr_is_int(stmt->as.loop.extents[0], &trips))
+			trips = UNKNOWN_TRIPS;
+		return collect_block(solver, &stmt->as.loop.body, times(weight, trips), depth + 1);
+	case STMT_IF:
+		return check_scalar(solver, stmt, stmt->as.if_.condition, NULL) &&
+		       collect_block(solver, &stmt->as.if_.then, weight, depth + 1) &&
+		       collect_block(solver, &stmt->as.if_.otherwise, weight, depth + 1);
+	case STMT_WHILE:
+		return collect_block(solver, &stmt->as.while_.body, times(weight, UNKNOWN_TRIPS),
+		                     depth + 1);
+	case STMT_LET:
+		return check_scalar(solver, stmt, stmt->as.let.value, NULL);
+	case STMT_STORE:
+		return check_scalar(solver, stmt, stmt->as.store.value, stmt->as.store.buffer);
+	case STMT_SYNC:
+		break;
+	}
+	return true;
+}
+
+static bool collect_block(struct solver *solver, const struct block *block, int64_t weight,
+                          int depth)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; i < block->stmts.n && depth < MAX_BLOCK_DEPTH; i++)
+		ok &= collect_stmt(solver, block->stmts.p[i], weight, depth);
+	return ok;
+}
+
+/* ---- components ---- */
+
+static uint32_t find_root(uint32_t *parent, uint32_t i)
+{
+	while (parent[i] != i) {
+		parent[i] = parent[parent[i]];
+		i = parent[i];
+	}
+	return i;
+}
+
+/* Union-find over spaces and fragments; components in order of their first space. */
+static void make_components(struct solver *solver)
+{
+	uint32_t n_buffers = solver->program->buffers.n, n = n_buffers + solver->spaces.n;
+	uint32_t *parent = arena_array(solver->arena, uint32_t, n);
+	struct component **of_root = arena_array(solver->arena, struct component *, n);
+
+	for (uint32_t i = 0; i < n; i++)
+		parent[i] = i;
+	for (uint32_t s = 0; s < solver->spaces.n; s++)
+		for (uint32_t u = 0; u < solver->spaces.p[s]->uses.n; u++)
+			if (solver->spaces.p[s]->uses.p[u].buffer->scope == SCOPE_FRAGMENT)
+				parent[find_root(parent, solver->spaces.p[s]->uses.p[u].buffer->id)] =
+					find_root(parent, n_buffers + s);
+	for (uint32_t s = 0; s < solver->spaces.n; s++) {
+		uint32_t root = find_root(parent, n_buffers + s);
+
+		if (!of_root[root]) {
+			of_root[root] = arena_new(solver->arena, struct component);
+			vec_push(solver->arena, &solver->components, of_root[root]);
+		}
+		vec_push(solver->arena, &of_root[root]->spaces, solver->spaces.p[s]);
+	}
+	for (uint32_t b = 0; b < n_buffers; b++)
+		if (of_root[find_root(parent, b)])
+			vec_push(solver->arena, &of_root[find_root(parent, b)]->fragments,
+			         solver->program->buffers.p[b]);
+	for (uint32_t c = 0; c < solver->components.n; c++)
+		for (uint32_t s = 0; s < solver->components.p[c]->spaces.n; s++)
+			solver->components.p[c]->spaces.p[s]->component = c;
+}
+
+bool solve_collect(struct solver *solver)
+{
+	if (!collect_block(solver, &solver->launch->body, 1, 0))
+		return false;
+	make_components(solver);
+	return true;
+}

@@ -1,0 +1,321 @@
+/*
+ * What a partition costs, in cycles of one SM for one block, as far as it does not depend on shared
+ * layouts.
+ *
+ * Global accesses cost issue slots, 32-byte sectors and 128-byte lines touched by each warp
+ * instruction; shared accesses their issue slots and, as a bound, the wavefronts of a conflict-free
+ * access; arithmetic the slots that each warp walks through (so idle lanes and replicas cost what
+ * they waste); reductions their shuffles and, over several warps, the round trip through shared
+ * memory with two barriers. Sectors and lines are counted on up to MAX_SAMPLES (warp, instruction)
+ * pairs spread and scaled up; the first element of every row is taken to start a line, as far as
+ * alignment allows.
+ */
+#include "analyzer/solve/solve_internal.h"
+
+#include <assert.h>
+
+enum { MAX_SAMPLES = 24, MAX_THREADS = 1024, SECTOR_BYTES = 32, LINE_BYTES = 128 };
+
+/* Cycles: throughput figures of sm_80 to sm_90 rounded to what ranks partitions rightly. */
+static const double ISSUE_CYCLES =
+	4.0; /* a memory instruction of a warp, with its address arithmetic */
+static const double SECTOR_CYCLES = 1.0;
+static const double LINE_CYCLES = 0.25;
+static const double SLOT_CYCLES =
+	0.10; /* an arithmetic instruction of a warp, overlapped with memory in part */
+static const double SHUFFLE_CYCLES = 2.0; /* shuffle and operation */
+static const double DIVISION_INSTRUCTIONS = 6.0;
+/* Latencies: hidden by the blocks that share the SM, so they count divided by their number. */
+static const double SERIAL_LATENCY = 1.0; /* an instruction of one warp behind another */
+static const double SHUFFLE_LATENCY = 25.0;
+static const double BARRIER_LATENCY = 40.0;
+
+/* Contribution of a thread, or of a slot, to the space's index. */
+struct part {
+	int64_t index[MAX_RANK];
+};
+
+struct sampler {
+	const struct space *space;
+	const struct layout *layout;
+	int64_t n_warps;
+	struct part threads[MAX_THREADS];
+	/* The sampled instruction: each lane's index, and whether it is inside the shape. */
+	struct part lanes[LANES];
+	bool active[LANES];
+};
+
+static void add_axis(const struct layout *layout, enum layout_axis axis, int64_t value,
+                     int64_t *index)
+{
+	for (uint32_t i = 0; i < layout->n_digits; i++) {
+		const struct digit *digit = &layout->digits[i];
+
+		if (digit->axis == axis && digit->dim != DIM_REPLICA)
+			index[digit->dim] += value / digit->stride % digit->extent * digit->div;
+	}
+}
+
+static void sampler_open(struct sampler *sampler, const struct space *space,
+                         const struct layout *layout)
+{
+	sampler->space = space;
+	sampler->layout = layout;
+	sampler->n_warps = (layout->n_threads + LANES - 1) / LANES;
+	assert(layout->n_threads <= MAX_THREADS);
+	for (int64_t t = 0; t < layout->n_threads; t++) {
+		sampler->threads[t] = (struct part){ { 0 } };
+		add_axis(layout, AXIS_THREAD, t, sampler->threads[t].index);
+	}
+}
+
+/* Fills the sampler's lanes with the indices of (warp, slot). */
+static void sample_warp(struct sampler *sampler, int64_t warp, int64_t slot)
+{
+	struct part base = { { 0 } };
+
+	add_axis(sampler->layout, AXIS_SLOT, slot, base.index);
+	for (int64_t lane = 0; lane < LANES; lane++) {
+		int64_t thread = warp * LANES + lane;
+
+		sampler->active[lane] = thread < sampler->layout->n_threads;
+		for (uint32_t d = 0; sampler->active[lane] && d < sampler->space->rank; d++) {
+			sampler->lanes[lane].index[d] = base.index[d] + sampler->threads[thread].index[d];
+			sampler->active[lane] = sampler->lanes[lane].index[d] < sampler->space->shape[d];
+		}
+	}
+}
+
+static uint32_t add_distinct(int64_t *values, uint32_t n, int64_t value)
+{
+	for (uint32_t i = n; i-- > 0;)
+		if (values[i] == value)
+			return n;
+	values[n] = value;
+	return n + 1;
+}
+
+struct touched {
+	double instructions, sectors, lines;
+};
+
+/* One warp instruction of the use: adds to `touched` when any lane is active. */
+static void count_touched(const struct sampler *sampler, const struct use *use, int64_t elem_bytes,
+                          struct touched *touched)
+{
+	int64_t sectors[LANES], lines[LANES];
+	uint32_t n_sectors = 0, n_lines = 0;
+
+	for (int lane = 0; lane < LANES; lane++) {
+		int64_t address = 0;
+
+		if (!sampler->active[lane])
+			continue;
+		for (uint32_t d = 0; d < sampler->space->rank; d++)
+			address += sampler->lanes[lane].index[d] * use->steps[d];
+		address *= elem_bytes;
+		n_sectors = add_distinct(sectors, n_sectors, address / SECTOR_BYTES);
+		n_lines = add_distinct(lines, n_lines, address / LINE_BYTES);
+	}
+	touched->instructions += n_sectors > 0;
+	touched->sectors += n_sectors;
+	touched->lines += n_lines;
+}
+
+/* Elements an instruction takes: the partition's vector where the use is consecutive along it. */
+static int64_t use_width(const struct use *use, const struct layout *layout, int64_t vector,
+                         int64_t elem_bytes)
+{
+	int64_t width = vector;
+	bool along = false;
+
+	for (uint32_t i = 0; i < layout->n_digits; i++) {
+		const struct digit *digit = &layout->digits[i];
+
+		if (digit->axis == AXIS_SLOT && digit->stride == 1)
+			along = digit->dim == use->contiguous_dim;
+	}
+	if (!along)
+		return 1;
+	while (width > 1 && (width > use->max_vector || width * elem_bytes > 16))
+		width /= 2;
+	return width;
+}
+
+/* The i-th of evenly spread numbers below n, without regard to n's divisors: multiples of the
+ * golden ratio. */
+static int64_t spread(int64_t i, int64_t n)
+{
+	uint32_t fraction = (uint32_t)i * 2654435769u;
+
+	return (int64_t)(((uint64_t)fraction * (uint64_t)n) >> 32);
+}
+
+static struct touched sample_use(struct sampler *sampler, const struct use *use, int64_t width,
+                                 int64_t elem_bytes)
+{
+	int64_t n_groups = sampler->layout->n_slots / width, n = n_groups * sampler->n_warps;
+	int64_t n_samples = n < MAX_SAMPLES ? n : MAX_SAMPLES;
+	struct touched touched = { 0, 0, 0 };
+	double scale = (double)n / (double)n_samples;
+
+	for (int64_t i = 0; i < n_samples; i++) {
+		int64_t at = n_samples == n ? i : spread(i, n);
+
+		sample_warp(sampler, at % sampler->n_warps, at / sampler->n_warps * width);
+		count_touched(sampler, use, elem_bytes, &touched);
+	}
+	touched.instructions *= scale;
+	touched.sectors *= scale;
+	touched.lines *= scale;
+	return touched;
+}
+
+static int64_t n_elems_of(const struct space *space)
+{
+	int64_t n = 1;
+
+	for (uint32_t d = 0; d < space->rank; d++)
+		n *= space->shape[d];
+	return n;
+}
+
+/* A use of memory; loads and stores of one element count as two accesses. */
+static void add_memory_cost(struct sampler *sampler, const struct use *use, int64_t vector,
+                            struct space_cost *cost)
+{
+	int64_t elem_bytes =
+		dtype_bits(use->buffer->type) / 8 > 0 ? dtype_bits(use->buffer->type) / 8 : 1;
+	int64_t width = use_width(use, sampler->layout, vector, elem_bytes);
+	int times = (int)use->is_load + (int)use->is_store;
+
+	if (use->buffer->scope == SCOPE_GLOBAL) {
+		struct touched touched = sample_use(sampler, use, width, elem_bytes);
+
+		cost->fixed += times * (touched.instructions * ISSUE_CYCLES +
+		                        touched.sectors * SECTOR_CYCLES + touched.lines * LINE_CYCLES);
+	} else {
+		double bytes = (double)(n_elems_of(sampler->space) * elem_bytes);
+		double instructions = (double)n_elems_of(sampler->space) / (double)(width * LANES);
+
+		/* At least one wavefront for each instruction and for each 128 distinct bytes. */
+		for (uint32_t d = 0; d < sampler->space->rank; d++)
+			if (use->steps[d] == 0 && sampler->space->shape[d] > 1)
+				bytes = 0;
+		cost->shared_bound += times * instructions;
+		cost->shared_bound +=
+			times * (instructions > bytes / LINE_BYTES ? instructions : bytes / LINE_BYTES);
+	}
+}
+
+bool solve_reduce_plan(const struct solver *solver, const struct space *space,
+                       const struct layout *source, int64_t elem_bytes, struct reduce_plan *plan)
+{
+	int64_t n_results = n_elems_of(space) / space->shape[space->reduced_dim];
+
+	plan->source = source;
+	plan->lane_mask_bits = 0;
+	plan->n_warps = 1;
+	for (uint32_t i = 0; i < source->n_digits; i++) {
+		const struct digit *digit = &source->digits[i];
+		int64_t end = digit->stride * digit->extent;
+
+		if (digit->axis != AXIS_THREAD || digit->dim != space->reduced_dim)
+			continue;
+		if (digit->stride < LANES) {
+			int64_t lanes_end = end < LANES ? end : LANES;
+
+			if ((digit->stride & (digit->stride - 1)) != 0 || (lanes_end & (lanes_end - 1)) != 0 ||
+			    end % lanes_end != 0)
+				return false;
+			plan->lane_mask_bits |= lanes_end - digit->stride;
+			plan->n_warps *= end / lanes_end;
+		} else {
+			if (digit->stride % LANES != 0)
+				return false;
+			plan->n_warps *= digit->extent;
+		}
+	}
+	/* A shuffle needs all 32 lanes of its warp. */
+	if (plan->lane_mask_bits != 0 && solver->n_threads % LANES != 0)
+		return false;
+	plan->workspace_bytes = plan->n_warps > 1 ? plan->n_warps * n_results * elem_bytes : 0;
+	return true;
+}
+
+/* Blocks that share an SM as far as threads allow. */
+static double resident_blocks(const struct solver *solver)
+{
+	int64_t n = solver->target->threads_sm / solver->n_threads;
+
+	if (n > solver->target->blocks_sm)
+		n = solver->target->blocks_sm;
+	return n < 1 ? 1 : (double)n;
+}
+
+static void add_reduce_cost(struct solver *solver, const struct space *space,
+                            const struct layout *layout, struct space_cost *cost)
+{
+	struct reduce_plan plan;
+	double result_slots = (double)layout->n_slots, latency = 0;
+	int64_t n_warps = (layout->n_threads + LANES - 1) / LANES;
+	int n_shuffles;
+
+	if (!solve_reduce_plan(solver, space, layout, 4, &plan)) {
+		cost->fixed += 1e9; /* never chosen: solve_propagate refuses it */
+		return;
+	}
+	for (uint32_t i = 0; i < layout->n_digits; i++)
+		if (layout->digits[i].axis == AXIS_SLOT && layout->digits[i].dim == space->reduced_dim)
+			result_slots /= (double)layout->digits[i].extent;
+	n_shuffles = __builtin_popcountll((unsigned long long)plan.lane_mask_bits);
+	cost->fixed += n_shuffles * result_slots * (double)n_warps * SHUFFLE_CYCLES;
+	latency += n_shuffles * SHUFFLE_LATENCY;
+	if (plan.n_warps > 1) {
+		cost->fixed += result_slots * (double)(n_warps * (2 + plan.n_warps)) * ISSUE_CYCLES;
+		latency += 2 * BARRIER_LATENCY + (double)plan.n_warps * SHUFFLE_LATENCY;
+	}
+	cost->fixed += latency / resident_blocks(solver);
+}
+
+/* Dividing the thread number by something else than a power of two, once a thread. */
+static int n_real_divisions(const struct layout *layout)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < layout->n_digits; i++) {
+		const struct digit *digit = &layout->digits[i];
+
+		if (digit->axis != AXIS_THREAD)
+			continue;
+		n += (digit->stride & (digit->stride - 1)) != 0;
+		n += (digit->extent & (digit->extent - 1)) != 0 &&
+		     digit->stride * digit->extent < layout->n_threads;
+	}
+	return n;
+}
+
+struct space_cost solve_space_cost(struct solver *solver, const struct space *space,
+                                   const struct layout *layout)
+{
+	struct sampler sampler;
+	struct space_cost cost = { 0, 0 };
+	int64_t vector = solve_vector_elems(layout);
+	double slots;
+
+	assert(layout->n_slots % vector == 0);
+	sampler_open(&sampler, space, layout);
+	for (uint32_t u = 0; u < space->uses.n; u++)
+		if (space->uses.p[u].buffer->scope != SCOPE_FRAGMENT)
+			add_memory_cost(&sampler, &space->uses.p[u], vector, &cost);
+	slots = (double)layout->n_slots * (double)(1 + space->n_ops);
+	cost.fixed +=
+		slots * ((double)sampler.n_warps * SLOT_CYCLES + SERIAL_LATENCY / resident_blocks(solver));
+	cost.fixed +=
+		n_real_divisions(layout) * DIVISION_INSTRUCTIONS * SLOT_CYCLES * (double)sampler.n_warps;
+	if (space->kind == SPACE_REDUCE)
+		add_reduce_cost(solver, space, layout, &cost);
+	cost.fixed *= (double)space->weight;
+	cost.shared_bound *= (double)space->weight;
+	return cost;
+}

@@ -1,0 +1,318 @@
+/*
+ * Gemms: the instruction by operand types, the warp grid by policy, the accumulator's layout.
+ *
+ * A grid of warps_m x warps_n warps covers M x N when every warp gets whole instruction tiles: M %
+ * (16 warps_m) == 0 and N % (8 warps_n) == 0; anything else leaves rows or columns that nobody
+ * computes, so it is refused with the thread counts that would work. Among the grids that cover:
+ * FullRow takes the most warps along M, FullCol along N, Square the one whose tiles a warp are
+ * closest to the tile's own shape (as TileLang's GemmWarpPolicy), best the one that loads the
+ * fewest operand bytes: (M warps_n + N warps_m) K.
+ */
+#include "analyzer/solve/solve_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum { TILE_M = 16, TILE_N = 8, MAX_WARPS = 32, MAX_LISTED = 6 };
+
+struct grid {
+	int64_t m, n;
+};
+
+static bool covers(int64_t m, int64_t n, struct grid grid)
+{
+	return m % (TILE_M * grid.m) == 0 && n % (TILE_N * grid.n) == 0;
+}
+
+/* Smaller is better; the first of equal grids (fewest warps along M) wins. */
+static double grid_cost(enum gemm_policy policy, int64_t m, int64_t n, struct grid grid)
+{
+	double tiles_m = (double)m / (double)(TILE_M * grid.m),
+		   tiles_n = (double)n / (double)(TILE_N * grid.n);
+
+	switch (policy) {
+	case POLICY_SQUARE:
+		return fabs(tiles_m / tiles_n - (double)m / (double)n);
+	case POLICY_FULL_ROW:
+		return -(double)grid.m;
+	case POLICY_FULL_COL:
+		return -(double)grid.n;
+	case POLICY_BEST:
+		return (double)m * (double)grid.n + (double)n * (double)grid.m;
+	}
+	return 0;
+}
+
+/* The policy's grid of `n_warps` warps; false when none covers. */
+static bool choose_grid(enum gemm_policy policy, int64_t m, int64_t n, int64_t n_warps,
+                        struct grid *out)
+{
+	bool found = false;
+	double best = 0;
+
+	for (int64_t warps_m = 1; warps_m <= n_warps; warps_m++) {
+		struct grid grid = { warps_m, n_warps / warps_m };
+		double cost;
+
+		if (n_warps % warps_m != 0 || !covers(m, n, grid))
+			continue;
+		cost = grid_cost(policy, m, n, grid);
+		if (!found || cost < best) {
+			best = cost;
+			*out = grid;
+		}
+		found = true;
+	}
+	return found;
+}
+
+bool solve_warp_grid(struct solver *solver, enum gemm_policy policy, struct gemm_plan *plan)
+{
+	struct grid grid;
+
+	if (solver->n_threads % LANES != 0 ||
+	    !choose_grid(policy, plan->m, plan->n, solver->n_threads / LANES, &grid))
+		return false;
+	plan->warps_m = grid.m;
+	plan->warps_n = grid.n;
+	return true;
+}
+
+/* ---- errors ---- */
+
+static void report_coverage(struct solver *solver, const struct stmt *stmt, int64_t m, int64_t n)
+{
+	struct diag_list *diags = &solver->cx->diags;
+	int64_t n_warps = solver->n_threads / LANES;
+	struct buf splits = { 0 };
+	struct grid grid;
+	int n_listed = 0;
+
+	diag_report(diags, DIAG_E0402, stmt->span,
+	            "no covering split of %" PRId64 " warps: M=%" PRId64 " is %" PRId64
+	            " row group%s of %d, N=%" PRId64 " is %" PRId64
+	            " column groups of %d, and no factors of %" PRId64 " divide both",
+	            n_warps, m, m / TILE_M, m / TILE_M == 1 ? "" : "s", TILE_M, n, n / TILE_N, TILE_N,
+	            n_warps);
+	for (int64_t warps = 1; warps <= MAX_WARPS; warps++)
+		for (int64_t warps_m = 1; warps_m <= warps; warps_m++) {
+			grid = (struct grid){ warps_m, warps / warps_m };
+			if (warps % warps_m != 0 || !covers(m, n, grid))
+				continue;
+			buf_printf(&splits, "%s%" PRId64 " x %" PRId64 " (threads=%" PRId64 ")",
+			           n_listed++ > 0 ? ", " : "", grid.m, grid.n, warps * LANES);
+		}
+	diag_note(diags, stmt->span, "warp grids that cover: %s", buf_cstr(&splits));
+	buf_free(&splits);
+	n_listed = 0;
+	for (int64_t distance = 1; distance < MAX_WARPS && n_listed < 2; distance++)
+		for (int sign = -1; sign <= 1; sign += 2)
+			if (n_warps + sign * distance >= 1 && n_warps + sign * distance <= MAX_WARPS &&
+			    n_listed < 2 &&
+			    choose_grid(POLICY_SQUARE, m, n, n_warps + sign * distance, &grid)) {
+				diag_help(diags, "threads=%" PRId64 " splits into %" PRId64 " x %" PRId64 " warps",
+				          (n_warps + sign * distance) * LANES, grid.m, grid.n);
+				n_listed++;
+			}
+}
+
+static bool report_operand(struct solver *solver, const struct stmt *stmt,
+                           const struct region *region, const char *why)
+{
+	diag_report(&solver->cx->diags, DIAG_E0404, stmt->span, "T.gemm: %s %s",
+	            sym_text(solver->cx->names, region->buffer->name), why);
+	diag_note(&solver->cx->diags, region->buffer->span, "%s is allocated here",
+	          sym_text(solver->cx->names, region->buffer->name));
+	return false;
+}
+
+/* ---- planning ---- */
+
+static bool find_shape(struct dtype ab, struct dtype d, enum mma_shape *out)
+{
+	for (int shape = 0; shape < N_MMA_SHAPES; shape++) {
+		const struct mma_shape_info *info = mma_shape_info((enum mma_shape)shape);
+
+		if (dtype_bits(info->ab) == 16 && dtype_equal(info->ab, ab) && dtype_equal(info->d, d)) {
+			*out = (enum mma_shape)shape;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The last two dimensions are the tile, those before have extent 1. */
+static bool is_matrix(const struct region *region)
+{
+	uint32_t rank = region->buffer->rank;
+
+	if (rank < 2)
+		return false;
+	for (uint32_t d = 0; d + 2 < rank; d++)
+		if (region->extent[d] != 1)
+			return false;
+	return true;
+}
+
+static bool check_operand(struct solver *solver, const struct stmt *stmt,
+                          const struct region *region)
+{
+	if (region->buffer->scope != SCOPE_SHARED)
+		return report_operand(solver, stmt, region,
+		                      "is an operand in registers, which is not supported yet: copy it to "
+		                      "shared memory first");
+	if (!is_matrix(region))
+		return report_operand(solver, stmt, region, "is not a matrix in its last two dimensions");
+	return true;
+}
+
+/* ldmatrix reads rows of 16 bytes at multiples of 16 bytes. */
+static bool check_rows(struct solver *solver, const struct stmt *stmt, const struct region *region)
+{
+	uint32_t last = region->buffer->rank - 1;
+
+	if (expr_divisor(region->min[last]) % 8 != 0 || buffer_extent(region->buffer, last) % 8 != 0)
+		return report_operand(
+			solver, stmt, region,
+			"has rows that do not start at multiples of 16 bytes, as ldmatrix needs");
+	return true;
+}
+
+static bool check_accumulator(struct solver *solver, const struct stmt *stmt,
+                              const struct region *region)
+{
+	if (region->buffer->scope != SCOPE_FRAGMENT)
+		return report_operand(solver, stmt, region,
+		                      "is an accumulator outside fragments, which is not supported yet");
+	for (uint32_t d = 0; d < region->buffer->rank; d++)
+		if (region->buffer->rank != 2 || region->extent[d] != buffer_extent(region->buffer, d))
+			return report_operand(
+				solver, stmt, region,
+				"is an accumulator of which only a part is used: not supported yet");
+	return true;
+}
+
+static bool check_types(struct solver *solver, const struct stmt *stmt, const struct op_gemm *gemm,
+                        enum mma_shape *shape)
+{
+	char a[32], b[32], c[32];
+
+	if (dtype_equal(gemm->a.buffer->type, gemm->b.buffer->type) &&
+	    find_shape(gemm->a.buffer->type, gemm->c.buffer->type, shape))
+		return true;
+	diag_report(&solver->cx->diags, DIAG_E0404, stmt->span,
+	            "no tensor-core instruction of %s for %s x %s -> %s in this version",
+	            solver->target->name, dtype_name(gemm->a.buffer->type, a),
+	            dtype_name(gemm->b.buffer->type, b), dtype_name(gemm->c.buffer->type, c));
+	diag_help(&solver->cx->diags, "use float16 or bfloat16 operands with a float32 accumulator");
+	return false;
+}
+
+/* Sizes as the regions say; A is M x K, or K x M when transposed. */
+static void gemm_sizes(const struct op_gemm *gemm, struct gemm_plan *plan)
+{
+	uint32_t last = gemm->a.buffer->rank - 1;
+
+	plan->m = gemm->c.extent[0];
+	plan->n = gemm->c.extent[1];
+	plan->k = gemm->transpose_a ? gemm->a.extent[last - 1] : gemm->a.extent[last];
+}
+
+static bool check_sizes(struct solver *solver, const struct stmt *stmt,
+                        const struct gemm_plan *plan)
+{
+	const struct mma_shape_info *info = mma_shape_info(plan->shape);
+	const struct {
+		char name;
+		int64_t size, unit;
+	} sizes[] = { { 'M', plan->m, info->m }, { 'N', plan->n, info->n }, { 'K', plan->k, info->k } };
+
+	for (int i = 0; i < 3; i++)
+		if (sizes[i].size % sizes[i].unit != 0) {
+			diag_report(&solver->cx->diags, DIAG_E0403, stmt->span,
+			            "%c=%" PRId64 " of the gemm is not a multiple of %" PRId64
+			            ", the instruction's %c (mma.m%dn%dk%d)",
+			            sizes[i].name, sizes[i].size, sizes[i].unit, sizes[i].name, info->m,
+			            info->n, info->k);
+			diag_help(&solver->cx->diags,
+			          "make the tile's %c %" PRId64 " and fill the rest with zeros", sizes[i].name,
+			          (sizes[i].size + sizes[i].unit - 1) / sizes[i].unit * sizes[i].unit);
+			return false;
+		}
+	return true;
+}
+
+/* The accumulator's constraint; a second gemm must want the same. */
+static bool pin_accumulator(struct solver *solver, const struct stmt *stmt, struct gemm_use *use)
+{
+	const struct buffer *buffer = stmt->as.op.as.gemm.c.buffer;
+	const struct constraint *known = solver->pinned_by[buffer->id];
+	struct constraint *constraint =
+		solve_add_constraint(solver, CONSTRAINT_ACCUMULATOR, stmt, buffer);
+	const struct mma_shape_info *info = mma_shape_info(use->plan.shape);
+
+	constraint->layout = use->plan.c;
+	constraint->text = arena_printf(solver->arena,
+	                                "T.gemm: %s is the accumulator of mma.m%dn%dk%d, %" PRId64
+	                                " x %" PRId64 " warps",
+	                                sym_text(solver->cx->names, buffer->name), info->m, info->n,
+	                                info->k, use->plan.warps_m, use->plan.warps_n);
+	use->accumulator = constraint;
+	if (known && !layout_equal(known->layout, constraint->layout, NULL)) {
+		solve_explain_accumulators(solver, known, constraint);
+		return false;
+	}
+	if (!known)
+		solver->pinned_by[buffer->id] = constraint;
+	return true;
+}
+
+static void constrain_operands(struct solver *solver, const struct stmt *stmt, struct gemm_use *use)
+{
+	const struct op_gemm *gemm = &stmt->as.op.as.gemm;
+
+	for (int which = 0; which < 2; which++) {
+		const struct region *region = which == 0 ? &gemm->a : &gemm->b;
+		struct constraint *constraint =
+			solve_add_constraint(solver, CONSTRAINT_OPERAND, stmt, region->buffer);
+
+		constraint->text = arena_printf(solver->arena, "T.gemm: %s is read by ldmatrix",
+		                                sym_text(solver->cx->names, region->buffer->name));
+		use->operands[which] = constraint;
+	}
+}
+
+bool solve_gemm(struct solver *solver, const struct stmt *stmt, int64_t weight)
+{
+	const struct op_gemm *gemm = &stmt->as.op.as.gemm;
+	struct gemm_use *use = arena_new(solver->arena, struct gemm_use);
+
+	use->stmt = stmt;
+	use->weight = weight;
+	if (!check_operand(solver, stmt, &gemm->a) || !check_operand(solver, stmt, &gemm->b) ||
+	    !check_accumulator(solver, stmt, &gemm->c) ||
+	    !check_types(solver, stmt, gemm, &use->plan.shape))
+		return false;
+	gemm_sizes(gemm, &use->plan);
+	if (!check_sizes(solver, stmt, &use->plan) || !check_rows(solver, stmt, &gemm->a) ||
+	    !check_rows(solver, stmt, &gemm->b))
+		return false;
+	if (solver->n_threads % LANES != 0) {
+		diag_report(&solver->cx->diags, DIAG_E0402, stmt->span,
+		            "tensor-core instructions need whole warps: %" PRId64
+		            " threads are not a multiple of 32",
+		            solver->n_threads);
+		diag_help(&solver->cx->diags, "threads=%" PRId64,
+		          (solver->n_threads + LANES - 1) / LANES * LANES);
+		return false;
+	}
+	if (!solve_warp_grid(solver, (enum gemm_policy)gemm->policy, &use->plan)) {
+		report_coverage(solver, stmt, use->plan.m, use->plan.n);
+		return false;
+	}
+	use->plan.c = layout_mma_accumulator(solver->arena, use->plan.m, use->plan.n, use->plan.warps_m,
+	                                     use->plan.warps_n);
+	vec_push(solver->arena, &solver->gemms, use);
+	constrain_operands(solver, stmt, use);
+	return pin_accumulator(solver, stmt, use);
+}

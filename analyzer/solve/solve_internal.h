@@ -1,0 +1,193 @@
+/*
+ * solve_internal: what the files of the solver share.
+ *
+ * solve.c            the passes in order, the search over components
+ * solve_collect.c    statements -> spaces (who touches what in one iteration), constraints,
+ * components solve_gemm.c       warp grids, instructions, accumulators solve_candidates.c
+ * partitions of a space that are worth weighing solve_propagate.c  from one partition to all
+ * layouts of a component solve_cost.c       what a partition costs without knowing the shared
+ * layouts solve_shared.c     shared layouts against exact wavefronts solve_record.c     the
+ * solution's plans; solve_print.c its text; solve_verify.c its invariants solve_explain.c conflicts
+ * in words
+ */
+#ifndef TL_SOLVE_SOLVE_INTERNAL_H
+#define TL_SOLVE_SOLVE_INTERNAL_H
+
+#include "analyzer/solve/access.h"
+#include "analyzer/solve/solve.h"
+
+enum {
+	LANES = 32,
+	UNKNOWN_TRIPS = 16,    /* weight of a loop whose trip count is not known */
+	MAX_CANDIDATES = 160,  /* partitions weighed for one space */
+	MAX_ASSIGNMENTS = 400, /* kept for one component */
+	MAX_LEAVES =
+		64, /* combinations whose shared layouts are solved exactly in the default budget */
+	DEFAULT_BUDGET_MS = 50,
+	NO_DIM = -1,
+};
+
+/* One operand of a space's iteration: buffer[index(vars)]. */
+struct use {
+	const struct buffer *buffer;
+	const struct expr *index[MAX_RANK]; /* in the space's variables */
+	bool is_load, is_store;
+	bool is_update;      /* several iterations store different values into one element */
+	bool is_conditional; /* a store under an `if` */
+	struct span span;
+	/* Fragments: the layout is the space's layout seen through `dims`; not `is_plain`: the index
+	 * has another form. */
+	bool is_plain;
+	struct projection dims[MAX_RANK];
+	/* Memory: the dimension of the space along which addresses are consecutive (NO_DIM: none),
+	   elements from step to step of each dimension, and how many consecutive elements alignment
+	   lets one access take. */
+	int contiguous_dim;
+	int64_t steps[MAX_RANK];
+	int64_t max_vector;
+};
+
+enum space_kind { SPACE_PARALLEL, SPACE_COPY, SPACE_FILL, SPACE_REDUCE };
+
+/* Iterations that each run on one thread; the variable is which. */
+struct space {
+	uint32_t id;
+	enum space_kind kind;
+	const struct stmt *stmt;
+	uint32_t rank;
+	int64_t shape[MAX_RANK];
+	const struct var *vars[MAX_RANK];
+	int64_t weight;      /* times a block runs it */
+	int64_t n_ops;       /* operators of an iteration, roughly */
+	int64_t reduced_dim; /* SPACE_REDUCE */
+	vec_of(struct use) uses;
+	uint32_t component;
+	const struct constraint *constraint;
+};
+
+struct gemm_use {
+	const struct stmt *stmt;
+	struct gemm_plan plan;
+	int64_t weight;
+	const struct constraint *accumulator, *operands[2];
+};
+
+/* A complete choice for one component. */
+struct assignment {
+	const struct layout **spaces;    /* of the component's spaces, in its order */
+	const struct layout **fragments; /* likewise */
+	double fixed_cost;               /* all but shared accesses, cycles a block */
+	double shared_bound;             /* of shared accesses: no shared layout can do better */
+	uint32_t order;                  /* in which it was found: breaks ties */
+};
+
+/* Spaces that share fragments, directly or not. */
+struct component {
+	vec_of(struct space *) spaces;
+	vec_of(const struct buffer *) fragments;
+	vec_of(struct assignment) assignments; /* by fixed_cost + shared_bound */
+	const struct assignment *chosen;
+};
+
+struct solver {
+	struct tile_program *program;
+	const struct launch *launch;
+	const struct target *target;
+	struct solve_options options;
+	struct cx *cx;
+	struct arena *arena;
+	struct expr_pool *pool;
+	int64_t n_threads;
+	struct access_space access;
+	struct solution *solution;
+	vec_of(struct space *) spaces;
+	vec_of(struct gemm_use *) gemms;
+	vec_of(struct component *) components;
+	const struct constraint *
+		*pinned_by; /* by buffer id: the constraint that fixes a fragment, NULL free */
+	/* The choice while it is built: by space id, by buffer id. */
+	const struct layout **space_layout, **fragment_layout;
+	const struct constraint **fragment_from; /* by buffer id: what gave fragment_layout its value */
+	struct map wavefronts;   /* memo of access_count: access fingerprint -> struct access_cost * */
+	struct map global_bytes; /* memo: (space, partition) -> bytes of a copy's global side */
+	struct map copies;       /* memo: (space, partition, shared layout) -> copy plan and access */
+	bool exhausted;          /* a limit cut the search short */
+	struct mismatch *mismatch; /* the first inconsistency met, for the explanation */
+};
+
+/* Why a partition does not serve a use. */
+struct mismatch {
+	const struct space *space;
+	const struct use *use;
+	const struct layout *space_layout, *fragment;
+	const struct constraint *fragment_from;
+	struct owner_mismatch owner;
+	bool many_writers;
+};
+
+/* ---- solve_collect.c ---- */
+
+/* Fills spaces, gemms, components. False with diagnostics. */
+bool solve_collect(struct solver *solver);
+struct constraint *solve_add_constraint(struct solver *solver, enum constraint_kind kind,
+                                        const struct stmt *stmt, const struct buffer *buffer);
+
+/* ---- solve_gemm.c ---- */
+
+/* Plans the gemm of `stmt` and pins its accumulator. False with diagnostics (E0402 .. E0404,
+ * E0406). */
+bool solve_gemm(struct solver *solver, const struct stmt *stmt, int64_t weight);
+
+/* The policy's warp grid for plan's m and n; false when none covers. */
+bool solve_warp_grid(struct solver *solver, enum gemm_policy policy, struct gemm_plan *plan);
+
+/* ---- solve_candidates.c ---- */
+
+/* Partitions of the space over the block's threads; their number (at most `max`). */
+uint32_t solve_candidates(struct solver *solver, const struct space *space,
+                          const struct layout **out, uint32_t max);
+/* Slots that are consecutive along one dimension, from slot 0: a power of two up to 16. */
+int64_t solve_vector_elems(const struct layout *layout);
+
+/* ---- solve_propagate.c ---- */
+
+/* All assignments of the component. False with diagnostics when there is none. */
+bool solve_component(struct solver *solver, struct component *component);
+
+/* ---- solve_cost.c ---- */
+
+struct space_cost {
+	double fixed, shared_bound;
+};
+struct space_cost solve_space_cost(struct solver *solver, const struct space *space,
+                                   const struct layout *layout);
+/* How the reduction runs when its source has this layout; false when it has no such form. */
+bool solve_reduce_plan(const struct solver *solver, const struct space *space,
+                       const struct layout *source, int64_t elem_bytes, struct reduce_plan *plan);
+
+/* ---- solve_shared.c ---- */
+
+/* Layouts of all shared buffers for the partitions in space_layout: fills their entries of `out`
+ * (by buffer id), gives cycles a block. */
+double solve_shared(struct solver *solver, struct buffer_solution *out);
+
+/* ---- solve_record.c ---- */
+
+/*
+ * How a copy moves its data under its partition; `shared` is the layout of its shared side (NULL
+ * when it has none), whose access goes to `shared_access`. A copy from shared to shared: `shared`
+ * is taken for both.
+ */
+struct copy_plan solve_copy_plan(struct solver *solver, const struct space *space,
+                                 const struct layout *shared, struct access *shared_access);
+/* Fills the solution's plans and fragment layouts from space_layout and fragment_layout. */
+void solve_record(struct solver *solver);
+
+/* ---- solve_explain.c ---- */
+
+void solve_explain(struct solver *solver, const struct component *component);
+/* A fragment that two gemms want differently. */
+void solve_explain_accumulators(struct solver *solver, const struct constraint *first,
+                                const struct constraint *second);
+
+#endif

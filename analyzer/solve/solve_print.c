@@ -1,0 +1,275 @@
+/*
+ * The solution as text (`emit --stage=solution`), and its invariants.
+ *
+ *     solution matmul_relu sm_80 threads 128 optimal cost 31488 bound 31488
+ *         A_shared  swizzle128  memory (128, 64) of 16 bits offset = ...
+ *             16384 wavefronts, ideal 16384; linear would need 131072
+ *         @28 copy  cp.async 16 bytes, fragment (128, 64) thread = i%16*8 + j/8, slot = i/16*8 +
+ * j%8
+ */
+#include "analyzer/solve/solve.h"
+
+#include <inttypes.h>
+
+static const char *status_text(enum solve_status status)
+{
+	switch (status) {
+	case SOLVE_OPTIMAL:
+		return "optimal";
+	case SOLVE_BEST_FOUND:
+		return "best found";
+	case SOLVE_CONFLICT:
+		return "conflict";
+	}
+	return "";
+}
+
+static const char *constraint_kind_text(enum constraint_kind kind)
+{
+	switch (kind) {
+	case CONSTRAINT_ACCUMULATOR:
+		return "accumulator";
+	case CONSTRAINT_OPERAND:
+		return "operand";
+	case CONSTRAINT_LOOP:
+		return "loop";
+	case CONSTRAINT_COPY:
+		return "copy";
+	case CONSTRAINT_REDUCE:
+		return "reduce";
+	case CONSTRAINT_SHARED:
+		return "shared";
+	case CONSTRAINT_ANNOTATION:
+		return "annotation";
+	}
+	return "";
+}
+
+static void print_layout_line(struct buf *out, const char *before, const struct layout *layout)
+{
+	struct buf text = { 0 };
+
+	if (layout)
+		layout_print(&text, layout);
+	buf_line(out, "%s%s", before, layout ? buf_cstr(&text) : "-");
+	buf_free(&text);
+}
+
+static void print_buffer(struct buf *out, const struct solution *solution,
+                         const struct buffer_solution *solved)
+{
+	const struct cx *cx = solution->program->cx;
+
+	if (!solved->layout)
+		return;
+	buf_line(out, "%s %s %s", scope_text(solved->buffer->scope),
+	         sym_text(cx->names, solved->buffer->name), layout_kind_text(solved->layout));
+	out->indent++;
+	print_layout_line(out, "", solved->layout);
+	if (solved->fixed_by && solved->fixed_by->stmt)
+		buf_line(out, "by @%" PRIu32 " %s", source_line(&cx->sources, solved->fixed_by->span),
+		         solved->fixed_by->text);
+	for (uint32_t c = 0; c < solved->candidates.n; c++) {
+		const struct candidate *candidate = &solved->candidates.p[c];
+
+		buf_line(out,
+		         "candidate %s: %" PRId64 " wavefronts, ideal %" PRId64 ", %" PRId64
+		         " bytes, cost %.0f",
+		         layout_kind_text(candidate->layout), candidate->wavefronts, candidate->ideal,
+		         candidate->layout->n_bytes, candidate->cost);
+	}
+	out->indent--;
+}
+
+static void print_copy(struct buf *out, const struct copy_plan *copy)
+{
+	static const char *const kinds[] = {
+		[COPY_LOOP] = "loop", [COPY_CP_ASYNC] = "cp.async", [COPY_STAGED] = "staged"
+	};
+
+	buf_line(out, "%s, %" PRId64 " bytes a thread, vectors of %" PRId64, kinds[copy->kind],
+	         copy->bytes, copy->loop.vector_elems);
+	print_layout_line(out, "", copy->loop.layout);
+}
+
+static void print_reduce(struct buf *out, const struct reduce_plan *reduce)
+{
+	buf_line(out,
+	         "shuffles over lane bits 0x%" PRIx64 ", %" PRId64 " warps a result, %" PRId64
+	         " bytes of workspace",
+	         (uint64_t)reduce->lane_mask_bits, reduce->n_warps, reduce->workspace_bytes);
+	print_layout_line(out, "source ", reduce->source);
+	print_layout_line(out, "result ", reduce->result);
+}
+
+static void print_plan(struct buf *out, const struct solution *solution,
+                       const struct stmt_plan *plan)
+{
+	uint32_t line = source_line(&solution->program->cx->sources, plan->stmt->span);
+	const struct gemm_plan *gemm = &plan->as.gemm;
+
+	if (plan->stmt->kind != STMT_OP) {
+		buf_line(out, "@%" PRIu32 " parallel", line);
+		out->indent++;
+		buf_line(out, "vectors of %" PRId64, plan->as.loop.vector_elems);
+		print_layout_line(out, "", plan->as.loop.layout);
+		out->indent--;
+		return;
+	}
+	buf_line(out, "@%" PRIu32 " %s", line, op_info(plan->stmt->as.op.kind)->id);
+	out->indent++;
+	switch (plan->stmt->as.op.kind) {
+	case OP_copy:
+		print_copy(out, &plan->as.copy);
+		break;
+	case OP_fill:
+		print_layout_line(out, "", plan->as.loop.layout);
+		break;
+	case OP_gemm:
+		buf_line(out,
+		         "mma.%s, %" PRId64 " x %" PRId64 " x %" PRId64 ", %" PRId64 " x %" PRId64 " warps",
+		         mma_shape_info(gemm->shape)->text, gemm->m, gemm->n, gemm->k, gemm->warps_m,
+		         gemm->warps_n);
+		break;
+	case OP_reduce:
+		print_reduce(out, &plan->as.reduce);
+		break;
+	case N_OP_KINDS:
+		break;
+	}
+	out->indent--;
+}
+
+void solution_print(struct buf *out, const struct solution *solution)
+{
+	const struct cx *cx = solution->program->cx;
+
+	buf_line(out, "solution %s %s threads %" PRId64 " %s cost %.1f bound %.1f",
+	         sym_text(cx->names, solution->program->name), solution->target->name,
+	         launch_n_threads(solution->launch), status_text(solution->status), solution->cost,
+	         solution->bound);
+	out->indent++;
+	for (uint32_t b = 0; b < solution->program->buffers.n; b++)
+		print_buffer(out, solution, &solution->buffers[b]);
+	for (uint32_t s = 0; s < solution->program->n_stmts; s++)
+		if (solution->plans[s].has_plan)
+			print_plan(out, solution, &solution->plans[s]);
+	for (uint32_t c = 0; c < solution->conflict.n; c++)
+		buf_line(out, "conflict %s @%" PRIu32 " %s",
+		         constraint_kind_text(solution->conflict.p[c]->kind),
+		         source_line(&cx->sources, solution->conflict.p[c]->span),
+		         solution->conflict.p[c]->text);
+	out->indent--;
+}
+
+/* ---- invariants ---- */
+
+static bool wrong(const struct solution *solution, struct span span, const char *what)
+{
+	diag_report(&solution->program->cx->diags, DIAG_E0409, span, "%s", what);
+	return false;
+}
+
+static bool verify_buffer(const struct solution *solution, const struct buffer_solution *solved)
+{
+	const struct buffer *buffer = solved->buffer;
+	const struct layout *layout = solved->layout;
+
+	if (!buffer)
+		return wrong(solution, (struct span){ 0 }, "a buffer has no entry");
+	if (!layout)
+		return true;
+	if (layout->rank != buffer->rank ||
+	    (layout->kind == LAYOUT_FRAGMENT) != (buffer->scope == SCOPE_FRAGMENT))
+		return wrong(solution, buffer->span, "a layout has the wrong kind or rank for its buffer");
+	for (uint32_t d = 0; d < layout->rank; d++)
+		if (layout->shape[d] != buffer_extent(buffer, d))
+			return wrong(solution, buffer->span, "a layout has another shape than its buffer");
+	if (layout->kind == LAYOUT_FRAGMENT && layout->n_threads > launch_n_threads(solution->launch))
+		return wrong(solution, buffer->span, "a fragment lives on more threads than the block has");
+	if (!layout_injective(layout, NULL, NULL))
+		return wrong(solution, buffer->span, "two elements of a buffer share a place");
+	return true;
+}
+
+static bool verify_loop(const struct solution *solution, const struct stmt *stmt,
+                        const struct loop_plan *loop)
+{
+	if (!loop->layout || loop->layout->kind != LAYOUT_FRAGMENT || loop->vector_elems < 1)
+		return wrong(solution, stmt->span, "a statement has no partition");
+	if (loop->layout->n_slots % loop->vector_elems != 0)
+		return wrong(solution, stmt->span, "vectors do not divide a partition's slots");
+	if (loop->layout->n_threads > launch_n_threads(solution->launch))
+		return wrong(solution, stmt->span, "a partition uses more threads than the block has");
+	return true;
+}
+
+static bool verify_gemm(const struct solution *solution, const struct stmt *stmt,
+                        const struct gemm_plan *gemm)
+{
+	if (gemm->warps_m * gemm->warps_n * 32 != launch_n_threads(solution->launch))
+		return wrong(solution, stmt->span,
+		             "a gemm's warp grid has another number of warps than the block");
+	if (gemm->m % (16 * gemm->warps_m) != 0 || gemm->n % (8 * gemm->warps_n) != 0)
+		return wrong(solution, stmt->span, "a gemm's warps do not cover it");
+	if (!layout_equal(gemm->c, solution->buffers[stmt->as.op.as.gemm.c.buffer->id].layout, NULL))
+		return wrong(solution, stmt->span, "a gemm's accumulator is not where its fragment lives");
+	return true;
+}
+
+static bool verify_plan(const struct solution *solution, const struct stmt_plan *plan)
+{
+	const struct stmt *stmt = plan->stmt;
+
+	if (stmt->kind == STMT_LOOP)
+		return verify_loop(solution, stmt, &plan->as.loop);
+	switch (stmt->as.op.kind) {
+	case OP_copy:
+		return verify_loop(solution, stmt, &plan->as.copy.loop) &&
+		       (plan->as.copy.kind != COPY_CP_ASYNC || plan->as.copy.bytes >= 4 ||
+		        wrong(solution, stmt->span, "cp.async of less than 4 bytes"));
+	case OP_fill:
+		return verify_loop(solution, stmt, &plan->as.loop);
+	case OP_gemm:
+		return verify_gemm(solution, stmt, &plan->as.gemm);
+	case OP_reduce:
+		return plan->as.reduce.source && plan->as.reduce.result
+		           ? true
+		           : wrong(solution, stmt->span, "a reduction has no source or result layout");
+	case N_OP_KINDS:
+		break;
+	}
+	return true;
+}
+
+/* Statements that move elements and have no plan. */
+struct missing {
+	const struct solution *solution;
+	bool ok;
+};
+
+static void check_planned(void *user, struct stmt *stmt)
+{
+	struct missing *missing = user;
+	bool needs =
+		stmt->kind == STMT_OP || (stmt->kind == STMT_LOOP && stmt->as.loop.kind == LOOP_PARALLEL);
+
+	if (needs && !missing->solution->plans[stmt->id].has_plan)
+		missing->ok = wrong(missing->solution, stmt->span, "a statement has no plan");
+}
+
+bool solution_verify(const struct solution *solution)
+{
+	struct missing missing = { solution, true };
+	bool ok = true;
+
+	if (solution->status == SOLVE_CONFLICT)
+		return wrong(solution, solution->launch->span, "a conflict is no solution");
+	for (uint32_t b = 0; b < solution->program->buffers.n; b++)
+		ok &= verify_buffer(solution, &solution->buffers[b]);
+	for (uint32_t s = 0; s < solution->program->n_stmts; s++)
+		if (solution->plans[s].has_plan)
+			ok &= verify_plan(solution, &solution->plans[s]);
+	tile_walk((struct block *)(uintptr_t)&solution->launch->body, check_planned, &missing);
+	return ok && missing.ok;
+}

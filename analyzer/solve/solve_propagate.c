@@ -1,0 +1,394 @@
+/*
+ * From one partition to all layouts of a component.
+ *
+ * A space's partition gives each fragment that it touches a layout: the partition seen through the
+ * fragment's index (layout_project). A fragment's layout gives each space that it spans a
+ * partition, the other way round. Starting from the accumulators that gemms pin, then from
+ * candidate partitions of the largest space that is still open, this runs to a fixpoint; every
+ * further use of a fragment is a check: each thread must own what its iterations touch, all owners
+ * must write what one writes. All consistent choices are enumerated, depth first, and kept with
+ * their cost.
+ *
+ *     pinned C (128, 128)  ->  relu loop (i, j)  ->  copy C -> global          nothing left to
+ * choose x (8, 320) free      ->  40 candidate loops (i, j), each gives x, x*x, and sum (8,) with
+ * replicas
+ */
+#include "analyzer/solve/solve_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_OPEN_SPACES = 6 };
+
+/* What was assigned since a point, for going back. */
+struct trail {
+	vec_of(const struct layout **) set;
+};
+
+struct propagation {
+	struct solver *solver;
+	struct component *component;
+	struct trail trail;
+};
+
+static void assign(struct propagation *p, const struct layout **where, const struct layout *layout)
+{
+	assert(!*where);
+	*where = layout;
+	vec_push(p->solver->arena, &p->trail.set, where);
+}
+
+static void undo_to(struct propagation *p, uint32_t n)
+{
+	while (p->trail.set.n > n)
+		*vec_pop(&p->trail.set) = NULL;
+}
+
+/* ---- checks ---- */
+
+/* Keeps the first inconsistency for the explanation. */
+static void note_mismatch(struct propagation *p, const struct space *space, const struct use *use,
+                          const struct owner_mismatch *owner, bool many_writers)
+{
+	struct mismatch *mismatch = p->solver->mismatch;
+
+	if (mismatch)
+		return;
+	mismatch = arena_new(p->solver->arena, struct mismatch);
+	*mismatch = (struct mismatch){
+		.space = space,
+		.use = use,
+		.space_layout = p->solver->space_layout[space->id],
+		.fragment = p->solver->fragment_layout[use->buffer->id],
+		.fragment_from = p->solver->fragment_from[use->buffer->id],
+		.many_writers = many_writers,
+	};
+	if (owner)
+		mismatch->owner = *owner;
+	p->solver->mismatch = mismatch;
+}
+
+static bool has_thread(const struct layout *layout, const int64_t *index, int64_t thread)
+{
+	for (int64_t r = 0; r < layout->n_replicas; r++)
+		if (layout_at(layout, index, r).thread == thread)
+			return true;
+	return false;
+}
+
+/* Every owner under `a` is an owner under `b`; else the first element and thread that is not. */
+static bool owners_within(const struct layout *a, const struct layout *b,
+                          struct owner_mismatch *owner)
+{
+	int64_t index[MAX_RANK] = { 0 };
+
+	do
+		for (int64_t r = 0; r < a->n_replicas; r++) {
+			int64_t thread = layout_at(a, index, r).thread;
+
+			if (has_thread(b, index, thread))
+				continue;
+			memcpy(owner->element, index, sizeof(index));
+			owner->thread = thread;
+			owner->owner = layout_at(b, index, 0).thread;
+			return false;
+		}
+	while (layout_next_index(a, index));
+	return true;
+}
+
+/* The slow, exact question: do registers of the executing threads hold what the use's index names?
+ */
+static bool check_slots(struct propagation *p, const struct space *space, const struct use *use,
+                        struct owner_mismatch *owner)
+{
+	struct solver *solver = p->solver;
+	const struct layout *layout = solver->space_layout[space->id];
+	struct loop_plan loop = { layout, 1 };
+	const struct var *slot = access_iter_var(&solver->access, MAX_ITERS - 1, layout->n_slots);
+	const struct expr *unused;
+
+	struct elem_ref ref = { &loop, space->vars, use->buffer,
+		                    solver->fragment_layout[use->buffer->id], use->index };
+
+	return access_fragment_slot(&solver->access, &ref, slot, &unused, owner);
+}
+
+/* A use whose two sides are known. */
+static bool check_use(struct propagation *p, const struct space *space, const struct use *use,
+                      const struct layout *seen)
+{
+	const struct layout *fragment = p->solver->fragment_layout[use->buffer->id];
+	struct owner_mismatch owner = { { 0 }, 0, 0 };
+
+	if (seen && layout_equal_structure(seen, fragment) && seen->shape[0] == fragment->shape[0])
+		return true;
+	if (seen && layout_equal(seen, fragment, NULL))
+		return true;
+	if (space->kind == SPACE_REDUCE && use->is_store) {
+		/* Each owner of a partial result must be an owner of the result, and nobody else. */
+		if (seen && owners_within(seen, fragment, &owner) && owners_within(fragment, seen, &owner))
+			return true;
+	} else if (check_slots(p, space, use, &owner)) {
+		if (!use->is_store || (seen && owners_within(fragment, seen, &owner)))
+			return true;
+	}
+	note_mismatch(p, space, use, &owner, false);
+	return false;
+}
+
+/* ---- propagation ---- */
+
+/* Plain uses as projections of the partition; NULL when the digits do not divide or the index is
+ * not plain. */
+static const struct layout *seen_through(struct propagation *p, const struct space *space,
+                                         const struct use *use)
+{
+	if (!use->is_plain)
+		return NULL;
+	return layout_project(p->solver->arena, p->solver->space_layout[space->id], use->buffer->rank,
+	                      use->dims);
+}
+
+/* The partition that a fragment dictates to a space all of whose dimensions it has; NULL when it
+ * has not. */
+static const struct layout *partition_from(struct propagation *p, const struct space *space,
+                                           const struct use *use, const struct layout *fragment)
+{
+	struct projection dims[MAX_RANK];
+
+	if (!use->is_plain)
+		return NULL;
+	for (uint32_t d = 0; d < space->rank; d++) {
+		dims[d] = (struct projection){ -1, 1, space->shape[d] };
+		for (uint32_t k = 0; k < use->buffer->rank; k++)
+			if (use->dims[k].source_dim == (int)d && use->dims[k].quotient == 1)
+				dims[d].source_dim = (int)k;
+		if (dims[d].source_dim == -1 && space->shape[d] > 1)
+			return NULL;
+	}
+	return layout_project(p->solver->arena, fragment, space->rank, dims);
+}
+
+/* Every element of the fragment has a place: digits reach as far as the shape. */
+static bool reaches_shape(const struct layout *layout)
+{
+	for (uint32_t d = 0; d < layout->rank; d++) {
+		int64_t reach = 1;
+
+		for (uint32_t i = 0; i < layout->n_digits; i++)
+			if (layout->digits[i].dim == (int)d &&
+			    layout->digits[i].div * layout->digits[i].extent > reach)
+				reach = layout->digits[i].div * layout->digits[i].extent;
+		if (reach < layout->shape[d])
+			return false;
+	}
+	return true;
+}
+
+/* `open` is set when a fragment of the space has no layout yet: the space must be looked at again.
+ */
+static bool spread_from_space(struct propagation *p, const struct space *space, bool *changed,
+                              bool *open)
+{
+	struct solver *solver = p->solver;
+	struct reduce_plan plan;
+
+	if (space->kind == SPACE_REDUCE &&
+	    !solve_reduce_plan(solver, space, solver->space_layout[space->id], 4, &plan))
+		return false;
+	for (uint32_t u = 0; u < space->uses.n; u++) {
+		const struct use *use = &space->uses.p[u];
+		const struct layout *seen;
+
+		if (use->buffer->scope != SCOPE_FRAGMENT)
+			continue;
+		if (use->is_update) {
+			note_mismatch(p, space, use, NULL, true);
+			return false;
+		}
+		seen = seen_through(p, space, use);
+		if (solver->fragment_layout[use->buffer->id]) {
+			if (!check_use(p, space, use, seen))
+				return false;
+		} else if (seen && reaches_shape(seen)) {
+			assign(p, &solver->fragment_layout[use->buffer->id], seen);
+			solver->fragment_from[use->buffer->id] = space->constraint;
+			*changed = true;
+		} else {
+			*open = true;
+		}
+	}
+	return true;
+}
+
+static void spread_to_space(struct propagation *p, const struct space *space, bool *changed)
+{
+	struct solver *solver = p->solver;
+
+	for (uint32_t u = 0; u < space->uses.n; u++) {
+		const struct use *use = &space->uses.p[u];
+		const struct layout *known =
+			use->buffer->scope == SCOPE_FRAGMENT ? solver->fragment_layout[use->buffer->id] : NULL;
+		const struct layout *partition = known ? partition_from(p, space, use, known) : NULL;
+
+		if (!partition || !reaches_shape(partition))
+			continue;
+		assign(p, &solver->space_layout[space->id], partition);
+		*changed = true;
+		return;
+	}
+}
+
+/* To the fixpoint; false at the first inconsistency. */
+static bool propagate(struct propagation *p)
+{
+	bool *done = arena_array(p->solver->arena, bool, p->component->spaces.n);
+	bool changed = true;
+
+	while (changed) {
+		changed = false;
+		for (uint32_t s = 0; s < p->component->spaces.n; s++) {
+			const struct space *space = p->component->spaces.p[s];
+			bool open = false;
+
+			if (!p->solver->space_layout[space->id])
+				spread_to_space(p, space, &changed);
+			if (done[s] || !p->solver->space_layout[space->id])
+				continue;
+			if (!spread_from_space(p, space, &changed, &open))
+				return false;
+			done[s] = !open;
+		}
+	}
+	return true;
+}
+
+/* ---- enumeration ---- */
+
+static int64_t volume(const struct space *space)
+{
+	int64_t n = 1;
+
+	for (uint32_t d = 0; d < space->rank; d++)
+		n *= space->shape[d];
+	return n;
+}
+
+/* The largest space without a partition, the first of equals; NULL when all have one. */
+static const struct space *largest_open(const struct propagation *p)
+{
+	const struct space *best = NULL;
+
+	for (uint32_t s = 0; s < p->component->spaces.n; s++) {
+		const struct space *space = p->component->spaces.p[s];
+
+		if (!p->solver->space_layout[space->id] && (!best || volume(space) > volume(best)))
+			best = space;
+	}
+	return best;
+}
+
+static void keep_assignment(struct propagation *p)
+{
+	struct solver *solver = p->solver;
+	struct component *component = p->component;
+	struct assignment assignment = {
+		.spaces = arena_array(solver->arena, const struct layout *, component->spaces.n),
+		.fragments = arena_array(solver->arena, const struct layout *, component->fragments.n),
+	};
+
+	solver->solution->n_visited++;
+	if (component->assignments.n >= MAX_ASSIGNMENTS) {
+		solver->exhausted = true;
+		return;
+	}
+	for (uint32_t s = 0; s < component->spaces.n; s++) {
+		const struct space *space = component->spaces.p[s];
+		struct space_cost cost;
+
+		assignment.spaces[s] = solver->space_layout[space->id];
+		cost = solve_space_cost(solver, space, assignment.spaces[s]);
+		assignment.fixed_cost += cost.fixed;
+		assignment.shared_bound += cost.shared_bound;
+	}
+	for (uint32_t f = 0; f < component->fragments.n; f++) {
+		assignment.fragments[f] = solver->fragment_layout[component->fragments.p[f]->id];
+		if (!assignment.fragments[f])
+			return; /* only reached through indices that give no layout */
+	}
+	assignment.order = component->assignments.n;
+	vec_push(solver->arena, &component->assignments, assignment);
+}
+
+static void enumerate(struct propagation *p, int depth)
+{
+	const struct layout *candidates[MAX_CANDIDATES];
+	const struct space *space;
+	uint32_t start = p->trail.set.n;
+	uint32_t n;
+
+	if (!propagate(p)) {
+		undo_to(p, start);
+		return;
+	}
+	space = largest_open(p);
+	if (!space) {
+		keep_assignment(p);
+	} else if (depth == MAX_OPEN_SPACES) {
+		p->solver->exhausted = true;
+	} else {
+		uint32_t before = p->trail.set.n;
+
+		n = solve_candidates(p->solver, space, candidates, MAX_CANDIDATES);
+		for (uint32_t i = 0; i < n; i++) {
+			assign(p, &p->solver->space_layout[space->id], candidates[i]);
+			enumerate(p, depth + 1);
+			undo_to(p, before);
+		}
+	}
+	undo_to(p, start);
+}
+
+static int by_bound(const void *a, const void *b)
+{
+	const struct assignment *x = a, *y = b;
+	double left = x->fixed_cost + x->shared_bound, right = y->fixed_cost + y->shared_bound;
+
+	if (left != right)
+		return left < right ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Accumulators that gemms fix. */
+static void start_pinned(struct propagation *p)
+{
+	for (uint32_t f = 0; f < p->component->fragments.n; f++) {
+		const struct buffer *buffer = p->component->fragments.p[f];
+		const struct constraint *pin = p->solver->pinned_by[buffer->id];
+
+		if (!pin)
+			continue;
+		assign(p, &p->solver->fragment_layout[buffer->id], pin->layout);
+		p->solver->fragment_from[buffer->id] = pin;
+	}
+}
+
+bool solve_component(struct solver *solver, struct component *component)
+{
+	struct propagation p = { .solver = solver, .component = component };
+
+	solver->mismatch = NULL;
+	start_pinned(&p);
+	enumerate(&p, 0);
+	undo_to(&p, 0);
+	if (component->assignments.n == 0) {
+		solve_explain(solver, component);
+		return false;
+	}
+	qsort(component->assignments.p, component->assignments.n, sizeof(component->assignments.p[0]),
+	      by_bound);
+	component->chosen = &component->assignments.p[0];
+	return true;
+}

@@ -1,0 +1,239 @@
+/*
+ * Shared layouts: for each buffer the candidate that costs least over all its readers and writers
+ * together.
+ *
+ * Cost of a candidate = sum over accesses of weight x (wavefronts + instructions), counted exactly
+ * on one block and one iteration (access_count). Candidates are tried in the order of preference
+ * between equals: linear, the swizzles, then paddings (which take more bytes); the first that
+ * reaches every access's ideal ends the search, since none can do better. Rows of 72 or 104 float16
+ * elements are such a case without any swizzle: their pitch is an odd multiple of 16 bytes.
+ */
+#include "analyzer/solve/solve_internal.h"
+
+#include <assert.h>
+
+enum { MAX_BUFFER_ACCESSES = 64 };
+
+struct weighted_access {
+	struct access access;
+	int64_t weight;
+};
+
+struct access_list {
+	struct weighted_access items[MAX_BUFFER_ACCESSES];
+	uint32_t n;
+};
+
+static void push_access(struct access_list *list, const struct access *access, int64_t weight)
+{
+	if (list->n < MAX_BUFFER_ACCESSES)
+		list->items[list->n++] = (struct weighted_access){ *access, weight };
+}
+
+/* ---- what touches a buffer under a layout ---- */
+
+static void add_gemm_accesses(struct solver *solver, const struct buffer *buffer,
+                              const struct layout *layout, struct access_list *list)
+{
+	for (uint32_t g = 0; g < solver->gemms.n; g++) {
+		const struct gemm_use *use = solver->gemms.p[g];
+		const struct op_gemm *gemm = &use->stmt->as.op.as.gemm;
+		struct access accesses[2];
+
+		for (int which = 0; which < 2; which++) {
+			const struct region *region = which == 0 ? &gemm->a : &gemm->b;
+			uint32_t n;
+
+			if (region->buffer != buffer)
+				continue;
+			n = access_gemm_operand(&solver->access,
+			                        &(struct operand_ref){ gemm, &use->plan, which, layout },
+			                        accesses);
+			for (uint32_t i = 0; i < n; i++)
+				push_access(list, &accesses[i], use->weight);
+		}
+	}
+}
+
+static void add_use_accesses(struct solver *solver, const struct space *space,
+                             const struct use *use, const struct layout *layout,
+                             struct access_list *list)
+{
+	const struct layout *partition = solver->space_layout[space->id];
+	struct loop_plan loop = { partition, solve_vector_elems(partition) };
+	struct elem_ref ref = { &loop, space->vars, use->buffer, layout, use->index };
+	struct access access;
+
+	if (space->kind == SPACE_COPY) {
+		solve_copy_plan(solver, space, layout, &access);
+		push_access(list, &access, space->weight);
+		return;
+	}
+	if (use->is_load) {
+		access_elementwise(&solver->access, &ref, false, 0, &access);
+		push_access(list, &access, space->weight);
+	}
+	if (use->is_store) {
+		int64_t max_bytes = use->is_conditional ? dtype_bits(use->buffer->type) / 8 : 0;
+
+		access_elementwise(&solver->access, &ref, true, max_bytes, &access);
+		push_access(list, &access, space->weight);
+	}
+}
+
+static void list_accesses(struct solver *solver, const struct buffer *buffer,
+                          const struct layout *layout, struct access_list *list)
+{
+	list->n = 0;
+	add_gemm_accesses(solver, buffer, layout, list);
+	for (uint32_t s = 0; s < solver->spaces.n; s++) {
+		const struct space *space = solver->spaces.p[s];
+
+		for (uint32_t u = 0; u < space->uses.n; u++)
+			if (space->uses.p[u].buffer == buffer)
+				add_use_accesses(solver, space, &space->uses.p[u], layout, list);
+	}
+}
+
+/* ---- weighing ---- */
+
+/* access_count, remembered: equal expressions are equal objects. */
+static struct access_cost count(struct solver *solver, const struct access *access)
+{
+	const struct expr *predicate = access_predicate(&solver->access, access);
+	uint64_t key = hash_mix(access->offset->id, predicate ? predicate->id + 1 : 0);
+	struct access_cost *cost;
+
+	key = hash_mix(key, hash_mix((uint64_t)access->op,
+	                             hash_mix((uint64_t)access->bytes, (uint64_t)access->n_matrices)));
+	for (uint32_t i = 0; i < access->n_iters; i++)
+		key = hash_mix(key, (uint64_t)access->iters[i].extent);
+	cost = map_get(&solver->wavefronts, key);
+	if (!cost) {
+		cost = arena_new(solver->arena, struct access_cost);
+		*cost = access_count(&solver->access, access);
+		map_set(solver->arena, &solver->wavefronts, key, cost);
+	}
+	return *cost;
+}
+
+static struct candidate weigh(struct solver *solver, const struct buffer *buffer,
+                              const struct layout *layout, struct access_list *scratch)
+{
+	struct candidate candidate = { .layout = layout };
+
+	solver->solution->n_visited++;
+	list_accesses(solver, buffer, layout, scratch);
+	for (uint32_t i = 0; i < scratch->n; i++) {
+		struct access_cost cost = count(solver, &scratch->items[i].access);
+		int64_t weight = scratch->items[i].weight;
+
+		candidate.wavefronts += weight * cost.wavefronts;
+		candidate.ideal += weight * cost.ideal;
+		candidate.cost += (double)weight * (double)(cost.wavefronts + cost.executions);
+	}
+	return candidate;
+}
+
+static bool is_gemm_operand(const struct solver *solver, const struct buffer *buffer)
+{
+	for (uint32_t g = 0; g < solver->gemms.n; g++) {
+		const struct op_gemm *gemm = &solver->gemms.p[g]->stmt->as.op.as.gemm;
+
+		if (gemm->a.buffer == buffer || gemm->b.buffer == buffer)
+			return true;
+	}
+	return false;
+}
+
+/* The `which`-th layout in order of preference; NULL when the buffer cannot have it. `end` is set
+ * past the last. */
+static const struct layout *nth_layout(struct solver *solver, const struct buffer *buffer,
+                                       int which, bool *end)
+{
+	static const struct {
+		int64_t span, pad;
+	} forms[] = { { 0, 0 }, { 128, 0 }, { 64, 0 }, { 32, 0 }, { 0, 16 }, { 0, 8 }, { 0, 4 } };
+	int64_t shape[MAX_RANK];
+	uint32_t bits = dtype_bits(buffer->type);
+
+	*end = which == (int)(sizeof(forms) / sizeof(forms[0]));
+	if (*end)
+		return NULL;
+	for (uint32_t d = 0; d < buffer->rank; d++)
+		shape[d] = buffer_extent(buffer, d);
+	if (forms[which].span > 0)
+		return layout_swizzled(solver->arena, buffer->rank, shape, bits, forms[which].span);
+	if (forms[which].pad > 0 &&
+	    (buffer->rank < 2 || bits % 8 != 0 || forms[which].pad * 8 % bits != 0 ||
+	     (forms[which].pad < 16 && is_gemm_operand(solver, buffer))))
+		return NULL;
+	return layout_row_major(solver->arena, buffer->rank, shape, bits, forms[which].pad);
+}
+
+static bool better(const struct candidate *a, const struct candidate *b)
+{
+	if (a->cost != b->cost)
+		return a->cost < b->cost;
+	return a->layout->n_bytes < b->layout->n_bytes;
+}
+
+/* Candidates sorted by `better`; equal ones stay in order of preference. */
+static void insert_candidate(struct solver *solver, struct buffer_solution *out,
+                             struct candidate candidate)
+{
+	uint32_t at;
+
+	vec_push(solver->arena, &out->candidates, candidate);
+	for (at = out->candidates.n - 1; at > 0 && better(&candidate, &out->candidates.p[at - 1]); at--)
+		out->candidates.p[at] = out->candidates.p[at - 1];
+	out->candidates.p[at] = candidate;
+}
+
+static double solve_buffer(struct solver *solver, const struct buffer *buffer,
+                           struct buffer_solution *out)
+{
+	struct access_list *scratch = arena_new(solver->arena, struct access_list);
+	bool end = false;
+
+	out->candidates.n = 0;
+	for (int which = 0; !end; which++) {
+		const struct layout *layout = nth_layout(solver, buffer, which, &end);
+		struct candidate candidate;
+
+		if (!layout)
+			continue;
+		candidate = weigh(solver, buffer, layout, scratch);
+		insert_candidate(solver, out, candidate);
+		if (candidate.wavefronts == candidate.ideal)
+			break;
+	}
+	assert(out->candidates.n > 0);
+	out->layout = out->candidates.p[0].layout;
+	return out->candidates.p[0].cost;
+}
+
+static bool is_used(const struct solver *solver, const struct buffer *buffer)
+{
+	if (is_gemm_operand(solver, buffer))
+		return true;
+	for (uint32_t s = 0; s < solver->spaces.n; s++)
+		for (uint32_t u = 0; u < solver->spaces.p[s]->uses.n; u++)
+			if (solver->spaces.p[s]->uses.p[u].buffer == buffer)
+				return true;
+	return false;
+}
+
+double solve_shared(struct solver *solver, struct buffer_solution *out)
+{
+	double cost = 0;
+
+	for (uint32_t b = 0; b < solver->program->buffers.n; b++) {
+		const struct buffer *buffer = solver->program->buffers.p[b];
+
+		if (buffer->scope == SCOPE_SHARED && buffer->launch == solver->launch->index &&
+		    is_used(solver, buffer))
+			cost += solve_buffer(solver, buffer, &out[b]);
+	}
+	return cost;
+}

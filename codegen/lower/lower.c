@@ -1,0 +1,253 @@
+/*
+ * The walk over a launch: statements in program order, each lowered by the file of its kind.
+ *
+ * Preconditions: the tile program, the solution and the schedule are verified. Complexity: linear in statements times the
+ * instructions each makes; loops stay loops.
+ */
+#include "codegen/lower/lower_internal.h"
+
+#include <assert.h>
+
+const struct expr *lower_expr(struct lower *l, const struct expr *e)
+{
+	return expr_substitute(l->pool, e, &l->subst);
+}
+
+static void lower_op(struct lower *l, struct stmt *stmt)
+{
+	switch (stmt->as.op.kind) {
+	case OP_copy:
+		lower_copy(l, stmt);
+		return;
+	case OP_gemm:
+		lower_gemm(l, stmt);
+		return;
+	case OP_fill:
+		lower_fill(l, stmt);
+		return;
+	case OP_reduce:
+		lower_reduce(l, stmt);
+		return;
+	case N_OP_KINDS:
+		break;
+	}
+	BUG("op kind %d", (int)stmt->as.op.kind);
+}
+
+struct uniform_visit {
+	const struct var *tid;
+	bool differs;
+};
+
+static void visit_uniform(void *user, const struct expr *e)
+{
+	struct uniform_visit *visit = user;
+
+	if ((e->kind == EXPR_REG && !e->as.reg->is_uniform) || (e->kind == EXPR_VAR && e->as.var == visit->tid) || e->kind == EXPR_CALL ||
+	    e->kind == EXPR_LOAD)
+		visit->differs = true;
+}
+
+bool lower_is_uniform(struct lower *l, const struct expr *e)
+{
+	struct uniform_visit visit = {l->space.tid, false};
+
+	expr_walk(e, visit_uniform, &visit);
+	return !visit.differs;
+}
+
+static void lower_if(struct lower *l, struct stmt *stmt)
+{
+	const struct expr *condition = lower_scalar(l, stmt->as.if_.condition);
+	struct wblock *outer = l->block;
+
+	if (!condition)
+		return;
+	bool divergent = !lower_is_uniform(l, condition);
+	struct wnode *node = warp_add_if(l->warp, l->block, condition, stmt->span);
+	struct hazard *before = lower_save_hazards(l), *after_then;
+	l->n_divergent += divergent;
+	l->block = &node->as.if_.then;
+	lower_block(l, &stmt->as.if_.then);
+	after_then = lower_save_hazards(l);
+	for (uint32_t i = 0; i < l->warp->shareds.n; i++)
+		l->hazards[i] = before[i];
+	l->block = &node->as.if_.otherwise;
+	lower_block(l, &stmt->as.if_.otherwise);
+	lower_merge_hazards(l, after_then);
+	l->n_divergent -= divergent;
+	lower_close(l, outer);
+}
+
+static void lower_while(struct lower *l, struct stmt *stmt)
+{
+	struct use_list uses = {.arena = l->cx->arena};
+	const struct expr *condition = lower_scalar(l, stmt->as.while_.condition);
+	struct wblock *outer = l->block;
+
+	if (!condition)
+		return;
+	depend_block(&uses, &stmt->as.while_.body);
+	for (uint32_t i = 0; i < uses.uses.n; i++)
+		if (l->shared_of[uses.uses.p[i].buffer->id]) {
+			lower_error(l, "shared memory inside a while loop is not supported yet");
+			return;
+		}
+	struct wnode *node = warp_add_while(l->warp, l->block, condition, stmt->span);
+	l->block = &node->as.while_.body;
+	lower_block(l, &stmt->as.while_.body);
+	lower_close(l, outer);
+}
+
+static void lower_loop_stmt(struct lower *l, struct stmt *stmt)
+{
+	switch (stmt->as.loop.kind) {
+	case LOOP_PARALLEL:
+		lower_parallel(l, stmt);
+		return;
+	case LOOP_PIPELINED:
+		lower_pipelined(l, stmt);
+		return;
+	case LOOP_SERIAL:
+	case LOOP_UNROLL:
+	case LOOP_VECTORIZED:
+		lower_loop(l, stmt);
+		return;
+	}
+}
+
+void lower_stmt(struct lower *l, struct stmt *stmt)
+{
+	l->span = stmt->span;
+	switch (stmt->kind) {
+	case STMT_OP:
+		lower_op(l, stmt);
+		return;
+	case STMT_LOOP:
+		lower_loop_stmt(l, stmt);
+		return;
+	case STMT_IF:
+		lower_if(l, stmt);
+		return;
+	case STMT_WHILE:
+		lower_while(l, stmt);
+		return;
+	case STMT_LET:
+		lower_let(l, stmt);
+		return;
+	case STMT_STORE:
+		lower_scalar_store(l, stmt);
+		return;
+	case STMT_SYNC:
+		lower_barrier(l);
+		return;
+	}
+}
+
+void lower_block(struct lower *l, struct block *block)
+{
+	for (uint32_t i = 0; i < block->stmts.n && !l->failed; i++)
+		lower_stmt(l, block->stmts.p[i]);
+}
+
+/* ---- setting up ---- */
+
+static bool in_registers(enum scope scope)
+{
+	return scope == SCOPE_FRAGMENT || scope == SCOPE_LOCAL || scope == SCOPE_VAR;
+}
+
+static void make_reg(struct lower *l, const struct buffer *buffer)
+{
+	const struct layout *layout = l->solution->buffers[buffer->id].layout;
+	int64_t n = buffer->scope == SCOPE_FRAGMENT && layout ? layout->n_slots : buffer_n_elems(buffer);
+
+	if (buffer->scope == SCOPE_FRAGMENT && !layout)
+		return;
+	struct wreg *reg = warp_new_reg(l->warp, buffer->name, buffer->type, n > 0 ? n : 1);
+	reg->buffer = buffer;
+	reg->span = buffer->span;
+	l->reg_of[buffer->id] = reg;
+}
+
+static void make_shared(struct lower *l, const struct shared_place *place)
+{
+	sym_t name = place->buffer ? place->buffer->name : intern_text(l->cx->names, "workspace");
+	struct dtype type = place->buffer ? place->buffer->type : place->workspace_of->as.op.as.reduce.dst.buffer->type;
+	struct wshared *shared = warp_new_shared(l->warp, name, type);
+
+	shared->offset_bytes = place->offset_bytes;
+	shared->version_bytes = place->version_bytes;
+	shared->n_versions = place->n_versions;
+	shared->align_bytes = place->align_bytes;
+	shared->buffer = place->buffer;
+	shared->span = place->buffer ? place->buffer->span : place->workspace_of->span;
+	if (place->buffer)
+		l->shared_of[place->buffer->id] = shared;
+	else
+		map_set(l->cx->arena, &l->workspace_of, place->workspace_of->id, shared);
+}
+
+static void make_params(struct lower *l, const struct tile_program *program)
+{
+	for (uint32_t i = 0; i < program->params.n; i++)
+		vec_push(l->cx->arena, &l->warp->params, (struct wparam){program->params.p[i], NULL});
+	for (uint32_t i = 0; i < program->scalars.n; i++)
+		vec_push(l->cx->arena, &l->warp->params, (struct wparam){NULL, program->scalars.p[i]});
+}
+
+/* threadIdx.x, .y, .z from the flat thread number. */
+static void bind_threads(struct lower *l, const struct launch *launch)
+{
+	const struct expr *rest = expr_of_var(l->pool, l->space.tid);
+
+	for (int axis = 0; axis < 3; axis++) {
+		const struct expr *value = expr_mod_int(l->pool, rest, launch->threads[axis]);
+		if (launch->thread[axis])
+			map_set(l->cx->arena, &l->subst.of_var, launch->thread[axis]->id, (void *)(uintptr_t)value);
+		rest = expr_div_int(l->pool, rest, launch->threads[axis]);
+	}
+}
+
+static void lower_open_launch(struct lower *l, const struct launch *launch, const struct tile_program *program)
+{
+	int64_t n_threads = launch_n_threads(launch);
+	const char *name = sym_text(l->cx->names, program->name);
+	const char *full = program->launches.n > 1 ? arena_printf(l->cx->arena, "%s_%u", name, launch->index) : name;
+
+	l->warp = warp_new(l->cx, l->pool, intern_text(l->cx->names, full));
+	for (int axis = 0; axis < 3; axis++)
+		l->warp->block[axis] = launch->block[axis];
+	warp_set_launch(l->warp, n_threads, launch->grid);
+	l->warp->tile = program;
+	l->warp->launch = launch;
+	l->warp->rasterization = launch->rasterization;
+	access_space_init(&l->space, l->cx, l->pool, n_threads);
+	l->space.tid = l->warp->tid;
+	make_params(l, program);
+	bind_threads(l, launch);
+	l->block = &l->warp->body;
+}
+
+struct warp_program *lower_launch(const struct schedule *schedule)
+{
+	const struct solution *solution = schedule->solution;
+	const struct tile_program *program = solution->program;
+	struct cx *cx = program->cx;
+	struct lower l = {.cx = cx, .pool = program->pool, .schedule = schedule, .solution = solution};
+	uint32_t n = program->buffers.n;
+
+	l.reg_of = arena_array(cx->arena, struct wreg *, n);
+	l.shared_of = arena_array(cx->arena, struct wshared *, n);
+	l.version_of = arena_array(cx->arena, const struct expr *, n);
+	lower_open_launch(&l, solution->launch, program);
+	for (uint32_t i = 0; i < schedule->places.n; i++)
+		make_shared(&l, &schedule->places.p[i]);
+	l.warp->shared_bytes = schedule->shared_bytes;
+	l.hazards = arena_array(cx->arena, struct hazard, l.warp->shareds.n + 1);
+	for (uint32_t i = 0; i < n; i++)
+		if (in_registers(program->buffers.p[i]->scope) && program->buffers.p[i]->launch == solution->launch->index)
+			make_reg(&l, program->buffers.p[i]);
+	lower_block(&l, (struct block *)(uintptr_t)&solution->launch->body);
+	return l.failed ? NULL : l.warp;
+}

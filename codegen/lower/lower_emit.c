@@ -1,0 +1,269 @@
+/*
+ * Instructions, loops and barriers of the warp program under construction.
+ *
+ * Barriers follow from what touched a piece of shared memory since the last one: a read needs one after a write of the same
+ * interval, a write needs one after a read or a write. cp.async needs a wait by the issuing thread before that barrier.
+ */
+#include "codegen/lower/lower_internal.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <string.h>
+
+void lower_error(struct lower *l, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	diag_report(&l->cx->diags, DIAG_E0640, l->span, "%s", text);
+	l->failed = true;
+}
+
+struct winst *lower_inst(struct lower *l, enum wop_kind kind)
+{
+	return &warp_add_inst(l->warp, l->block, kind, l->span)->as.inst;
+}
+
+void lower_set(struct lower *l, const struct wreg *reg, const struct expr *slot, const struct expr *value, const struct expr *predicate)
+{
+	struct winst *inst = lower_inst(l, WOP_set);
+
+	inst->predicate = predicate;
+	inst->as.set.dst = (struct wregs){reg, slot, 1};
+	inst->as.set.value = value;
+}
+
+struct wblock *lower_open(struct lower *l, const struct access_iter *iter)
+{
+	struct wblock *outer = l->block;
+
+	if (iter->extent == 1)
+		return outer;
+	const struct expr *extent = expr_int(l->pool, iter->extent);
+	struct wnode *node = warp_add_loop(l->warp, l->block, (struct wloop_head){sym_text(l->cx->names, iter->var->name), extent, true, l->span});
+	node->as.loop.var = iter->var;
+	l->block = &node->as.loop.body;
+	return outer;
+}
+
+struct wblock *lower_open_if(struct lower *l, const struct expr *condition)
+{
+	struct wblock *outer = l->block;
+
+	if (expr_is_true(condition))
+		return outer;
+	l->block = &warp_add_if(l->warp, l->block, condition, l->span)->as.if_.then;
+	return outer;
+}
+
+struct wblock *lower_open_guard(struct lower *l, const struct expr **condition, const struct access_iter *iters, uint32_t n_iters)
+{
+	struct wblock *outer = l->block;
+
+	for (uint32_t i = 0; *condition && i < n_iters; i++)
+		if (expr_uses(*condition, iters[i].var))
+			return outer;
+	lower_open_if(l, *condition);
+	*condition = NULL;
+	return outer;
+}
+
+/* ---- rebinding ---- */
+
+static void rebind_expr(struct lower *l, const struct expr_subst *subst, const struct expr **e)
+{
+	if (*e)
+		*e = expr_substitute(l->pool, *e, subst);
+}
+
+static void rebind_inst(struct lower *l, const struct expr_subst *subst, struct winst *inst)
+{
+	const struct wop_info *info = wop_info(inst->kind);
+
+	rebind_expr(l, subst, &inst->predicate);
+	for (uint32_t i = 0; i < info->n_operands; i++) {
+		void *operand = (char *)&inst->as + info->operands[i].offset;
+		switch (info->operands[i].role) {
+		case WROLE_ADDR_READ:
+		case WROLE_ADDR_WRITE:
+		case WROLE_ADDR_UPDATE:
+			rebind_expr(l, subst, &((struct waddr *)operand)->offset);
+			break;
+		case WROLE_REGS_READ:
+		case WROLE_REGS_WRITE:
+		case WROLE_REGS_UPDATE:
+			rebind_expr(l, subst, &((struct wregs *)operand)->slot);
+			break;
+		case WROLE_VALUE:
+			rebind_expr(l, subst, (const struct expr **)operand);
+			break;
+		case WROLE_NUM:
+			break;
+		}
+	}
+}
+
+static void rebind_block(struct lower *l, const struct expr_subst *subst, struct wblock *block, uint32_t first)
+{
+	for (uint32_t i = first; i < block->nodes.n; i++) {
+		struct wnode *node = block->nodes.p[i];
+		switch (node->kind) {
+		case WNODE_INST:
+			rebind_inst(l, subst, &node->as.inst);
+			break;
+		case WNODE_LOOP:
+			rebind_expr(l, subst, &node->as.loop.extent);
+			rebind_block(l, subst, &node->as.loop.body, 0);
+			break;
+		case WNODE_IF:
+			rebind_expr(l, subst, &node->as.if_.condition);
+			rebind_block(l, subst, &node->as.if_.then, 0);
+			rebind_block(l, subst, &node->as.if_.otherwise, 0);
+			break;
+		case WNODE_WHILE:
+			rebind_expr(l, subst, &node->as.while_.condition);
+			rebind_block(l, subst, &node->as.while_.body, 0);
+			break;
+		}
+	}
+}
+
+void lower_rebind(struct lower *l, struct wblock *block, uint32_t first, const struct var *var, const struct expr *value)
+{
+	struct expr_subst subst = {0};
+
+	map_set(l->cx->arena, &subst.of_var, var->id, (void *)(uintptr_t)value);
+	rebind_block(l, &subst, block, first);
+}
+
+void lower_close(struct lower *l, struct wblock *outer)
+{
+	l->block = outer;
+}
+
+const struct expr *lower_flat_index(struct lower *l, const struct buffer *buffer, const struct expr *const *index)
+{
+	const struct expr *flat = expr_int(l->pool, 0);
+
+	for (uint32_t d = 0; d < buffer->rank; d++)
+		flat = expr_add(l->pool, expr_mul_int(l->pool, flat, buffer_extent(buffer, d)), index[d]);
+	return flat;
+}
+
+struct waddr lower_shared_addr(struct lower *l, const struct buffer *buffer, const struct expr *offset)
+{
+	const struct wshared *shared = l->shared_of[buffer->id];
+	const struct expr *version = l->version_of[buffer->id];
+
+	assert(shared);
+	if (version)
+		offset = expr_add(l->pool, expr_mul_int(l->pool, version, shared->version_bytes), offset);
+	return (struct waddr){.space = WSPACE_SHARED, .shared = shared, .offset = offset};
+}
+
+struct waddr lower_global_addr(const struct buffer *buffer, const struct expr *offset)
+{
+	return (struct waddr){.space = WSPACE_GLOBAL, .global = buffer, .offset = offset};
+}
+
+const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer, const struct expr *const *index)
+{
+	const struct expr *all = NULL;
+
+	for (uint32_t d = 0; d < buffer->rank; d++) {
+		int64_t min, max;
+		if (!expr_range(index[d], &min, &max) || min < 0)
+			all = expr_and(l->pool, all, expr_binary(l->pool, BIN_GE, index[d], expr_int(l->pool, 0)));
+		all = expr_and(l->pool, all, expr_lt(l->pool, index[d], lower_expr(l, buffer->shape[d])));
+	}
+	return expr_is_true(all) ? NULL : all;
+}
+
+/* ---- barriers ---- */
+
+void lower_barrier(struct lower *l)
+{
+	if (l->n_divergent)
+		lower_error(l, "threads of one block must meet in a barrier here, but the if around this line lets only some of them come");
+	lower_inst(l, WOP_barrier);
+	for (uint32_t i = 0; i < l->warp->shareds.n; i++)
+		l->hazards[i].read = l->hazards[i].written = false;
+}
+
+/* cp.async that was issued outside of a pipeline: all of it is waited for. */
+static void wait_async(struct lower *l, const struct wshared *shared)
+{
+	if (!l->hazards[shared->id].async)
+		return;
+	lower_inst(l, WOP_cp_async_wait)->as.cp_async_wait.n_pending = 0;
+	for (uint32_t i = 0; i < l->warp->shareds.n; i++) {
+		l->hazards[i].written |= l->hazards[i].async;
+		l->hazards[i].async = false;
+	}
+}
+
+void lower_before_read(struct lower *l, const struct wshared *shared)
+{
+	wait_async(l, shared);
+	if (l->hazards[shared->id].written)
+		lower_barrier(l);
+}
+
+void lower_before_write(struct lower *l, const struct wshared *shared)
+{
+	wait_async(l, shared);
+	if (l->hazards[shared->id].written || l->hazards[shared->id].read)
+		lower_barrier(l);
+}
+
+void lower_did(struct lower *l, const struct wshared *shared, bool read, bool written, bool async)
+{
+	struct hazard *hazard = &l->hazards[shared->id];
+
+	hazard->read |= read;
+	hazard->written |= written;
+	hazard->async |= async;
+}
+
+void lower_before_uses(struct lower *l, const struct use_list *uses)
+{
+	for (uint32_t i = 0; i < uses->uses.n; i++) {
+		const struct buffer_use *use = &uses->uses.p[i];
+		const struct wshared *shared = l->shared_of[use->buffer->id];
+		if (shared && use->writes)
+			lower_before_write(l, shared);
+		else if (shared)
+			lower_before_read(l, shared);
+	}
+}
+
+void lower_did_uses(struct lower *l, const struct use_list *uses)
+{
+	for (uint32_t i = 0; i < uses->uses.n; i++) {
+		const struct buffer_use *use = &uses->uses.p[i];
+		if (l->shared_of[use->buffer->id])
+			lower_did(l, l->shared_of[use->buffer->id], use->reads, use->writes, false);
+	}
+}
+
+struct hazard *lower_save_hazards(struct lower *l)
+{
+	uint32_t n = l->warp->shareds.n;
+	struct hazard *copy = arena_array(l->cx->arena, struct hazard, n);
+
+	if (n)
+		memcpy(copy, l->hazards, n * sizeof *copy);
+	return copy;
+}
+
+void lower_merge_hazards(struct lower *l, const struct hazard *other)
+{
+	for (uint32_t i = 0; i < l->warp->shareds.n; i++) {
+		l->hazards[i].read |= other[i].read;
+		l->hazards[i].written |= other[i].written;
+		l->hazards[i].async |= other[i].async;
+	}
+}

@@ -1,0 +1,93 @@
+/*
+ * lower_internal: the state of one lowering, shared by lower_*.c.
+ */
+#ifndef TL_LOWER_LOWER_INTERNAL_H
+#define TL_LOWER_LOWER_INTERNAL_H
+
+#include "analyzer/pipeline/depend.h"
+#include "analyzer/solve/access.h"
+#include "codegen/lower/lower.h"
+
+/* What has happened to a piece of shared memory since the last barrier. */
+struct hazard {
+	bool read, written;
+	bool async; /* cp.async into it that nobody has waited for */
+};
+
+struct lower {
+	struct cx *cx;
+	struct expr_pool *pool;
+	const struct schedule *schedule;
+	const struct solution *solution;
+	struct warp_program *warp;
+	struct access_space space;
+	struct wreg **reg_of;       /* by buffer id; NULL: not in registers */
+	struct wshared **shared_of; /* by buffer id */
+	struct map workspace_of;    /* statement id -> struct wshared * */
+	struct expr_subst subst;    /* tile variables -> expressions of the warp program */
+	const struct expr **version_of; /* by buffer id: the version in use, NULL for 0 */
+	struct hazard *hazards;     /* by wshared id */
+	bool in_pipeline;           /* copies are issued by a pipeline, which commits and waits itself */
+	int n_divergent;            /* ifs around whose condition differs between threads */
+	bool failed;
+	struct wblock *block;       /* where instructions go */
+	struct span span;           /* of the statement being lowered */
+};
+
+/* ---- lower.c ---- */
+void lower_block(struct lower *l, struct block *block);
+void lower_stmt(struct lower *l, struct stmt *stmt);
+/* A tile expression without loads, in the variables of the warp program. */
+const struct expr *lower_expr(struct lower *l, const struct expr *e);
+/* Does the expression have one value for all threads of a block? */
+bool lower_is_uniform(struct lower *l, const struct expr *e);
+void lower_error(struct lower *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- lower_emit.c: instructions and loops at l->block ---- */
+struct winst *lower_inst(struct lower *l, enum wop_kind kind);
+void lower_set(struct lower *l, const struct wreg *reg, const struct expr *slot, const struct expr *value, const struct expr *predicate);
+/* Opens a loop over an iteration (none when its extent is 1) and gives the block to go back to with lower_close. */
+struct wblock *lower_open(struct lower *l, const struct access_iter *iter);
+struct wblock *lower_open_if(struct lower *l, const struct expr *condition); /* NULL: no if */
+void lower_close(struct lower *l, struct wblock *outer);
+/* When the condition is the same in all iterations: opens an if around them and sets it to NULL. Gives the block to go back to. */
+struct wblock *lower_open_guard(struct lower *l, const struct expr **condition, const struct access_iter *iters, uint32_t n_iters);
+/* `var` becomes `value` in all nodes of `block` from `first` on. */
+void lower_rebind(struct lower *l, struct wblock *block, uint32_t first, const struct var *var, const struct expr *value);
+/* Row-major number of an element of a register array. */
+const struct expr *lower_flat_index(struct lower *l, const struct buffer *buffer, const struct expr *const *index);
+struct waddr lower_shared_addr(struct lower *l, const struct buffer *buffer, const struct expr *offset); /* version included */
+struct waddr lower_global_addr(const struct buffer *buffer, const struct expr *offset);
+/* Condition under which index is inside the buffer; NULL when that is certain. */
+const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer, const struct expr *const *index);
+
+/* Barriers: say what is about to be touched, then that it was. */
+void lower_before_read(struct lower *l, const struct wshared *shared);
+void lower_before_write(struct lower *l, const struct wshared *shared);
+void lower_did(struct lower *l, const struct wshared *shared, bool read, bool written, bool async);
+void lower_barrier(struct lower *l);
+/* Before and after a statement whose shared uses are in `uses`. */
+void lower_before_uses(struct lower *l, const struct use_list *uses);
+void lower_did_uses(struct lower *l, const struct use_list *uses);
+/* Hazard states, for loops and branches. */
+struct hazard *lower_save_hazards(struct lower *l);
+void lower_merge_hazards(struct lower *l, const struct hazard *other);
+
+/* ---- lower_elementwise.c ---- */
+void lower_parallel(struct lower *l, struct stmt *stmt);
+void lower_scalar_store(struct lower *l, struct stmt *stmt);
+void lower_let(struct lower *l, struct stmt *stmt);
+void lower_fill(struct lower *l, struct stmt *stmt);
+/* A scalar expression that may load; emits the loads. */
+const struct expr *lower_scalar(struct lower *l, const struct expr *e);
+/* dst[...] = src[...] through registers, partitioned by `loop`. */
+void lower_copy_loop(struct lower *l, const struct op_copy *copy, const struct loop_plan *loop, const struct copy_space *space);
+
+/* ---- lower_copy.c, lower_gemm.c, lower_reduce.c, lower_pipeline.c ---- */
+void lower_copy(struct lower *l, struct stmt *stmt);
+void lower_gemm(struct lower *l, struct stmt *stmt);
+void lower_reduce(struct lower *l, struct stmt *stmt);
+void lower_pipelined(struct lower *l, struct stmt *stmt);
+void lower_loop(struct lower *l, struct stmt *stmt);
+
+#endif

@@ -1,0 +1,212 @@
+/*
+ * Loops: serial and unrolled ones, and pipelines of several stages.
+ *
+ *     for ko in T.Pipelined(n, num_stages=3)       copies of iterations 0 and 1, one cp.async group each
+ *                                                  for ko in n:
+ *                                                      cp.async.wait 1        # the group of iteration ko is done
+ *                                                      barrier                # everybody sees it; everybody is done with version (ko + 2) % 3
+ *                                                      copies of iteration ko + 2 into version (ko + 2) % 3, one group (maybe empty)
+ *                                                      the rest on version ko % 3
+ *                                                  cp.async.wait 0
+ *
+ * Groups are committed also when there is nothing left to copy, so that the count of the wait holds in every iteration.
+ */
+#include "codegen/lower/lower_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* A loop variable whose name cannot be mistaken for one of our iteration variables. */
+static const char *loop_name(struct lower *l, const struct var *var)
+{
+	static const char *const ours[] = {"step", "part", "c0", "c1", "c2", "c3", "tid"};
+	const char *name = sym_text(l->cx->names, var->name);
+
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (!strcmp(name, ours[i]))
+			return arena_printf(l->cx->arena, "%s_", name);
+	return name;
+}
+
+static void bind(struct lower *l, const struct var *var, const struct expr *value)
+{
+	map_set(l->cx->arena, &l->subst.of_var, var->id, (void *)(uintptr_t)value);
+}
+
+/* The workspace of a reduction is written and read by it. */
+static void mark_workspace(void *user, struct stmt *stmt)
+{
+	struct lower *l = user;
+	const struct wshared *workspace = map_get(&l->workspace_of, stmt->id);
+
+	if (workspace)
+		lower_did(l, workspace, true, true, false);
+}
+
+/* Whatever the body writes may be in flight when an iteration begins. */
+static void enter_body(struct lower *l, struct block *body, const struct use_list *uses)
+{
+	tile_walk(body, mark_workspace, l);
+	for (uint32_t i = 0; i < uses->uses.n; i++) {
+		const struct buffer *buffer = uses->uses.p[i].buffer;
+		if (l->shared_of[buffer->id] && use_list_writes(uses, buffer))
+			lower_did(l, l->shared_of[buffer->id], true, true, false);
+	}
+}
+
+void lower_loop(struct lower *l, struct stmt *stmt)
+{
+	struct loop *loop = &stmt->as.loop;
+	const struct expr *extent = lower_scalar(l, loop->extents[0]);
+	struct use_list uses = {.arena = l->cx->arena};
+	struct hazard *before;
+	struct wblock *outer = l->block;
+
+	if (!extent)
+		return;
+	depend_block(&uses, &loop->body);
+	struct wnode *node = warp_add_loop(l->warp, l->block, (struct wloop_head){loop_name(l, loop->vars[0]), extent, loop->kind == LOOP_UNROLL, stmt->span});
+	bind(l, loop->vars[0], expr_of_var(l->pool, node->as.loop.var));
+	before = lower_save_hazards(l);
+	enter_body(l, &loop->body, &uses);
+	l->block = &node->as.loop.body;
+	lower_block(l, &loop->body);
+	lower_close(l, outer);
+	lower_merge_hazards(l, before);
+}
+
+/* ---- pipelines ---- */
+
+struct pipe {
+	struct lower *l;
+	const struct pipeline *pipeline;
+	struct loop *loop;
+	const struct expr *extent;
+};
+
+/* Versions of all buffers that the pipeline copies into. */
+static void set_versions(struct pipe *pipe, const struct expr *version)
+{
+	for (uint32_t i = 0; i < pipe->pipeline->ops.n; i++) {
+		const struct pipeline_op *op = &pipe->pipeline->ops.p[i];
+		if (op->stage == 0)
+			pipe->l->version_of[op->stmt->as.op.as.copy.dst.buffer->id] = version;
+	}
+}
+
+/* Stands for an iteration that exists, while its copies are lowered: its range lets bounds be proved. */
+static const struct var *iteration_var(struct pipe *pipe)
+{
+	struct lower *l = pipe->l;
+	struct var *var = expr_new_var(l->pool, VAR_LOOP, intern_text(l->cx->names, "iteration"), DTYPE_I32);
+	int64_t min, max;
+
+	var->min = 0;
+	if (expr_range(pipe->extent, &min, &max) && max < INT64_MAX)
+		var->max = max > 0 ? max - 1 : 0;
+	return var;
+}
+
+/* The copies of iteration `k`, if there is one, and the end of their group. */
+static void issue_copies(struct pipe *pipe, const struct expr *k)
+{
+	struct lower *l = pipe->l;
+	struct wblock *outer = lower_open_if(l, expr_lt(l->pool, k, pipe->extent));
+	struct wblock *block = l->block;
+	uint32_t first = block->nodes.n;
+	const struct var *iteration = iteration_var(pipe);
+	const struct expr *inside = expr_is_int(k, NULL) ? k : expr_of_var(l->pool, iteration);
+	bool async = false;
+
+	bind(l, pipe->loop->vars[0], inside);
+	set_versions(pipe, expr_mod_int(l->pool, inside, pipe->pipeline->num_stages));
+	l->in_pipeline = true;
+	for (uint32_t i = 0; i < pipe->pipeline->ops.n; i++) {
+		const struct pipeline_op *op = &pipe->pipeline->ops.p[i];
+		if (op->stage != 0)
+			continue;
+		async |= op->async;
+		lower_stmt(l, (struct stmt *)(uintptr_t)op->stmt);
+	}
+	l->in_pipeline = false;
+	lower_rebind(l, block, first, iteration, k);
+	lower_close(l, outer);
+	l->span = pipe->pipeline->loop->span;
+	if (async)
+		lower_inst(l, WOP_cp_async_commit);
+}
+
+static bool has_async(const struct pipe *pipe)
+{
+	for (uint32_t i = 0; i < pipe->pipeline->ops.n; i++)
+		if (pipe->pipeline->ops.p[i].stage == 0 && pipe->pipeline->ops.p[i].async)
+			return true;
+	return false;
+}
+
+static void wait_groups(struct pipe *pipe, int64_t n_pending)
+{
+	if (has_async(pipe))
+		lower_inst(pipe->l, WOP_cp_async_wait)->as.cp_async_wait.n_pending = n_pending;
+}
+
+/* One iteration of the steady state. */
+static void steady_state(struct pipe *pipe, const struct var *var)
+{
+	struct lower *l = pipe->l;
+	const struct expr *k = expr_of_var(l->pool, var);
+	int64_t ahead = pipe->pipeline->num_stages - 1;
+
+	wait_groups(pipe, ahead - 1);
+	lower_barrier(l);
+	issue_copies(pipe, expr_add_int(l->pool, k, ahead));
+	bind(l, pipe->loop->vars[0], k);
+	set_versions(pipe, expr_mod_int(l->pool, k, pipe->pipeline->num_stages));
+	for (uint32_t i = 0; i < pipe->pipeline->ops.n; i++)
+		if (pipe->pipeline->ops.p[i].stage != 0)
+			lower_stmt(l, (struct stmt *)(uintptr_t)pipe->pipeline->ops.p[i].stmt);
+}
+
+/* The copies of the prologue overwrite what earlier statements may still read. */
+static void before_prologue(struct pipe *pipe)
+{
+	for (uint32_t i = 0; i < pipe->pipeline->ops.n; i++) {
+		const struct pipeline_op *op = &pipe->pipeline->ops.p[i];
+		if (op->stage == 0)
+			lower_before_write(pipe->l, pipe->l->shared_of[op->stmt->as.op.as.copy.dst.buffer->id]);
+	}
+}
+
+void lower_pipelined(struct lower *l, struct stmt *stmt)
+{
+	const struct pipeline *pipeline = schedule_pipeline(l->schedule, stmt);
+	struct pipe pipe = {.l = l, .pipeline = pipeline, .loop = &stmt->as.loop};
+	struct use_list uses = {.arena = l->cx->arena};
+	struct wblock *outer = l->block;
+
+	if (!pipeline || pipeline->num_stages < 2) {
+		lower_loop(l, stmt);
+		return;
+	}
+	pipe.extent = lower_scalar(l, stmt->as.loop.extents[0]);
+	if (!pipe.extent)
+		return;
+	before_prologue(&pipe);
+	for (int64_t k = 0; k < pipeline->num_stages - 1; k++)
+		issue_copies(&pipe, expr_int(l->pool, k));
+	depend_block(&uses, &stmt->as.loop.body);
+	struct wnode *node = warp_add_loop(l->warp, l->block, (struct wloop_head){loop_name(l, stmt->as.loop.vars[0]), pipe.extent, false, stmt->span});
+	struct hazard *before = lower_save_hazards(l);
+	enter_body(l, &stmt->as.loop.body, &uses);
+	l->block = &node->as.loop.body;
+	l->span = stmt->span;
+	steady_state(&pipe, node->as.loop.var);
+	lower_close(l, outer);
+	lower_merge_hazards(l, before);
+	set_versions(&pipe, NULL);
+	l->span = stmt->span;
+	wait_groups(&pipe, 0);
+	for (uint32_t i = 0; i < pipeline->ops.n; i++)
+		if (pipeline->ops.p[i].stage == 0)
+			lower_did(l, l->shared_of[pipeline->ops.p[i].stmt->as.op.as.copy.dst.buffer->id], true, true, false);
+}

@@ -1,0 +1,273 @@
+/*
+ * Checks a warp program between lowering and its readers (CUDA text, simulator, bank table).
+ *
+ * Facts about expressions are proved by bounds and divisors where these suffice; slots under
+ * unrolled loops are enumerated; what remains of addresses is tried at sample points, so that a
+ * report always names a real fault. That every address is in bounds is proved elsewhere.
+ */
+#include "codegen/lower/warp_verify_internal.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+/* ---- threads that act together ---- */
+
+/* Does the condition differ within a warp at the sample? */
+static bool differs_in_warp(struct wverifier *verifier, const struct expr *e)
+{
+	int64_t *tid = &verifier->values[verifier->program->tid->id], first = 0;
+
+	for (*tid = 0; *tid < verifier->program->n_threads; ++*tid) {
+		int64_t value = expr_eval_int(e, verifier->values);
+		if (*tid % 32 == 0)
+			first = value;
+		if ((value != 0) != (first != 0))
+			return true;
+	}
+	return false;
+}
+
+static void check_uniform(struct wverifier *verifier, const char *what, const struct expr *e,
+                          bool whole_block)
+{
+	uint64_t state = 1;
+
+	if (!expr_uses(e, verifier->program->tid))
+		return;
+	if (whole_block) {
+		WVERIFY_REPORT(verifier, E0617, "%s under a condition that depends on the thread", what);
+		return;
+	}
+	for (int sample = 0; e->is_index && sample < WVERIFY_SAMPLES; sample++) {
+		wverify_set_sample(verifier, sample, &state);
+		if (!differs_in_warp(verifier, e))
+			continue;
+		WVERIFY_REPORT(verifier, E0617, "%s under a condition that differs within a warp", what);
+		return;
+	}
+}
+
+static void check_convergence(struct wverifier *verifier, const struct winst *inst)
+{
+	bool is_barrier = inst->kind == WOP_barrier;
+	const char *what = wop_info(inst->kind)->text;
+
+	if (!is_barrier && inst->kind != WOP_mma && inst->kind != WOP_ldmatrix &&
+	    inst->kind != WOP_stmatrix && inst->kind != WOP_shfl_xor)
+		return;
+	for (uint32_t i = 0; i < verifier->n_guards; i++)
+		check_uniform(verifier, what, verifier->guards[i].e, is_barrier);
+	if (inst->predicate)
+		check_uniform(verifier, what, inst->predicate, is_barrier);
+}
+
+/* ---- copies, commits, waits ---- */
+
+static void note_copy(struct wverifier *verifier, const struct winst *inst)
+{
+	struct copy_event event = { inst->kind, verifier->span, verifier->at, verifier->loop_begin };
+
+	if (inst->kind != WOP_cp_async && inst->kind != WOP_cp_async_commit &&
+	    inst->kind != WOP_cp_async_wait)
+		return;
+	if (!verifier->n_loops)
+		event.loop_begin = event.at;
+	vec_push(verifier->program->cx->arena, &verifier->copies, event);
+}
+
+/* Does an event of the kind come after `event`, or before it within its outermost loop? */
+static bool has_later(const struct wverifier *verifier, const struct copy_event *event,
+                      enum wop_kind kind)
+{
+	for (uint32_t i = 0; i < verifier->copies.n; i++)
+		if (verifier->copies.p[i].kind == kind && verifier->copies.p[i].at >= event->loop_begin)
+			return true;
+	return false;
+}
+
+static bool has_commit_for(const struct wverifier *verifier, const struct copy_event *wait)
+{
+	for (uint32_t i = 0; i < verifier->copies.n; i++) {
+		const struct copy_event *event = &verifier->copies.p[i];
+		if (event->kind == WOP_cp_async_commit &&
+		    (event->at < wait->at || wait->loop_begin < wait->at))
+			return true;
+	}
+	return false;
+}
+
+static void check_copies(struct wverifier *verifier)
+{
+	for (uint32_t i = 0; i < verifier->copies.n; i++) {
+		const struct copy_event *event = &verifier->copies.p[i];
+		verifier->span = event->span;
+		if (event->kind == WOP_cp_async && !has_later(verifier, event, WOP_cp_async_commit))
+			WVERIFY_REPORT(verifier, E0618, "no cp.async.commit follows this copy");
+		if (event->kind == WOP_cp_async_commit && !has_later(verifier, event, WOP_cp_async_wait))
+			WVERIFY_REPORT(verifier, E0618, "no cp.async.wait follows this commit");
+		if (event->kind == WOP_cp_async_wait && !has_commit_for(verifier, event))
+			WVERIFY_REPORT(verifier, E0618, "nothing was committed before this wait");
+	}
+}
+
+/* ---- nodes ---- */
+
+static void check_inst(struct wverifier *verifier, const struct winst *inst)
+{
+	const struct wop_info *info = wop_info(inst->kind);
+
+	verifier->predicate = inst->predicate;
+	wverify_expr(verifier, inst->predicate);
+	wverify_sizes(verifier, inst);
+	for (uint32_t i = 0; i < info->n_operands; i++) {
+		const struct woperand_info *operand = &info->operands[i];
+		switch (operand->role) {
+		case WROLE_ADDR_READ:
+		case WROLE_ADDR_WRITE:
+		case WROLE_ADDR_UPDATE:
+			wverify_addr(verifier, inst, operand);
+			break;
+		case WROLE_REGS_READ:
+		case WROLE_REGS_WRITE:
+		case WROLE_REGS_UPDATE:
+			wverify_regs(verifier, winst_operand(inst, operand).regs);
+			break;
+		case WROLE_VALUE:
+			wverify_expr(verifier, winst_operand(inst, operand).value);
+			break;
+		case WROLE_NUM:
+			break;
+		}
+	}
+	check_convergence(verifier, inst);
+	note_copy(verifier, inst);
+}
+
+static void check_block(struct wverifier *verifier, const struct wblock *block);
+
+static void check_guarded(struct wverifier *verifier, struct wguard guard,
+                          const struct wblock *block)
+{
+	assert(verifier->n_guards < WVERIFY_MAX_NESTED);
+	verifier->guards[verifier->n_guards++] = guard;
+	check_block(verifier, block);
+	verifier->n_guards--;
+}
+
+static void check_loop(struct wverifier *verifier, const struct wnode *node)
+{
+	wverify_expr(verifier, node->as.loop.extent);
+	if (node->as.loop.unroll && !expr_is_int(node->as.loop.extent, NULL))
+		WVERIFY_REPORT(verifier, E0613, "an unrolled loop without a constant extent");
+	if (!verifier->n_loops)
+		verifier->loop_begin = verifier->at;
+	verifier->loops[verifier->n_loops++] = node;
+	check_guarded(verifier, (struct wguard){ node->as.loop.extent, false, true },
+	              &node->as.loop.body);
+	verifier->n_loops--;
+}
+
+static void check_node(struct wverifier *verifier, const struct wnode *node)
+{
+	verifier->at++;
+	verifier->span = node->span;
+	verifier->predicate = NULL;
+	verifier->reported_scope = false;
+	if (verifier->n_loops == WVERIFY_MAX_NESTED || verifier->n_guards == WVERIFY_MAX_NESTED) {
+		WVERIFY_REPORT(verifier, E0610, "blocks nest deeper than %d", WVERIFY_MAX_NESTED);
+		return;
+	}
+	switch (node->kind) {
+	case WNODE_INST:
+		check_inst(verifier, &node->as.inst);
+		break;
+	case WNODE_LOOP:
+		check_loop(verifier, node);
+		break;
+	case WNODE_IF:
+		wverify_expr(verifier, node->as.if_.condition);
+		check_guarded(verifier, (struct wguard){ node->as.if_.condition, false, false },
+		              &node->as.if_.then);
+		check_guarded(verifier, (struct wguard){ node->as.if_.condition, true, false },
+		              &node->as.if_.otherwise);
+		break;
+	case WNODE_WHILE:
+		wverify_expr(verifier, node->as.while_.condition);
+		check_guarded(verifier, (struct wguard){ node->as.while_.condition, false, true },
+		              &node->as.while_.body);
+		break;
+	}
+}
+
+static void check_block(struct wverifier *verifier, const struct wblock *block)
+{
+	for (uint32_t i = 0; i < block->nodes.n; i++)
+		check_node(verifier, block->nodes.p[i]);
+}
+
+/* ---- the header ---- */
+
+static void check_name(struct wverifier *verifier, struct map *seen, sym_t name, struct span span)
+{
+	struct map_entry *entry = map_at(verifier->program->cx->arena, seen, name);
+
+	verifier->span = span;
+	if (entry->value.number++)
+		WVERIFY_REPORT(verifier, E0603, "`%s` is declared twice",
+		               sym_text(verifier->program->cx->names, name));
+}
+
+static void check_names(struct wverifier *verifier)
+{
+	const struct warp_program *program = verifier->program;
+	struct map seen = { 0 };
+
+	for (int i = 0; i < 3; i++)
+		check_name(verifier, &seen, program->block[i]->name, (struct span){ 0 });
+	check_name(verifier, &seen, program->tid->name, (struct span){ 0 });
+	for (uint32_t i = 0; i < program->params.n; i++) {
+		const struct wparam *param = &program->params.p[i];
+		check_name(verifier, &seen, param->buffer ? param->buffer->name : param->scalar->name,
+		           param->buffer ? param->buffer->span : param->scalar->span);
+	}
+	for (uint32_t i = 0; i < program->shareds.n; i++)
+		check_name(verifier, &seen, program->shareds.p[i]->name, program->shareds.p[i]->span);
+	for (uint32_t i = 0; i < program->regs.n; i++)
+		check_name(verifier, &seen, program->regs.p[i]->name, program->regs.p[i]->span);
+}
+
+static void check_shared(struct wverifier *verifier, const struct wshared *shared)
+{
+	const char *name = sym_text(verifier->program->cx->names, shared->name);
+
+	verifier->span = shared->span;
+	if (shared->align_bytes < 1 || shared->offset_bytes % shared->align_bytes ||
+	    (shared->n_versions > 1 && shared->version_bytes % shared->align_bytes))
+		WVERIFY_REPORT(verifier, E0620, "`%s` is not at a multiple of %" PRId64 " bytes", name,
+		               shared->align_bytes);
+	if (shared->offset_bytes < 0 ||
+	    shared->offset_bytes + wshared_bytes(shared) > verifier->program->shared_bytes)
+		WVERIFY_REPORT(verifier, E0620, "`%s` ends at byte %" PRId64 " of %" PRId64, name,
+		               shared->offset_bytes + wshared_bytes(shared),
+		               verifier->program->shared_bytes);
+}
+
+bool warp_verify(struct warp_program *program)
+{
+	struct wverifier verifier = { .program = program, .diags = &program->cx->diags };
+	uint32_t n_errors = verifier.diags->n_errors;
+
+	assert(program->tid && program->block[0] && program->block[1] && program->block[2]);
+	verifier.values = arena_array(program->cx->arena, int64_t, expr_n_vars(program->pool) + 1);
+	for (uint32_t i = 0; i < program->params.n; i++) {
+		const struct var *var = program->params.p[i].scalar;
+		if (var)
+			map_set(program->cx->arena, &verifier.scalars, var->id, (void *)(uintptr_t)var);
+	}
+	check_names(&verifier);
+	for (uint32_t i = 0; i < program->shareds.n; i++)
+		check_shared(&verifier, program->shareds.p[i]);
+	check_block(&verifier, &program->body);
+	check_copies(&verifier);
+	return verifier.diags->n_errors == n_errors;
+}

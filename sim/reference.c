@@ -1,0 +1,470 @@
+/*
+ * The tile program as it is written: control flow and elements. A parallel loop runs in chunks of
+ * lanes, each statement for all lanes before the next; where it changes a thread's own array or
+ * scalar, iteration by iteration.
+ */
+#include "sim/reference_internal.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t default_max_steps = 100000000000;
+
+/* Lanes that take part. */
+struct ref_mask {
+	uint8_t on[REFERENCE_LANES];
+};
+
+void ref_fail(struct ref *ref, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	if (ref->stop)
+		return;
+	ref->stop = true;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	diag_report(&ref->cx->diags, DIAG_E0660, ref->stmt ? ref->stmt->span : (struct span){ 0 },
+	            "the reference cannot go on: %s", text);
+}
+
+void ref_count(struct ref *ref, uint64_t n_steps)
+{
+	ref->n_steps += n_steps;
+	if (ref->n_steps <= ref->max_steps || ref->stop)
+		return;
+	ref->stop = true;
+	diag_report(&ref->cx->diags, DIAG_E0658, ref->stmt ? ref->stmt->span : (struct span){ 0 },
+	            "the reference took more than %" PRIu64 " steps", ref->max_steps);
+}
+
+void ref_store(struct ref_buffer *buffer, int64_t at, union cell cell, bool from_float)
+{
+	assert(at >= 0 && at < buffer->n_elems);
+	buffer->cells[at] = cell_convert(cell, from_float, buffer->buffer->type, true);
+	if (buffer->written)
+		buffer->written[at] = 1;
+}
+
+/* ---- elements ---- */
+
+/* Element number under the lane's indices, -1 outside. */
+static int64_t element_at(const struct ref_buffer *buffer, const struct lanes *index, uint32_t lane)
+{
+	int64_t at = 0;
+
+	for (uint32_t d = 0; d < buffer->buffer->rank; d++) {
+		int64_t i = lanes_at(&index[d], lane).i;
+		if (i < 0 || i >= buffer->shape[d])
+			return -1;
+		at += i * buffer->strides[d];
+	}
+	return at;
+}
+
+static bool load_is_varying(void *user, const struct expr *load)
+{
+	(void)user;
+	(void)load;
+	return false;
+}
+
+static void load_elements(void *user, const struct lane_load *load)
+{
+	struct ref *ref = user;
+	const struct expr *e = load->load;
+	const struct ref_buffer *buffer = &ref->buffers[e->as.buffer->id];
+
+	assert(e->kind == EXPR_LOAD && e->n_args == buffer->buffer->rank);
+	for (uint32_t lane = 0; lane < load->n; lane++) {
+		int64_t at = element_at(buffer, load->index, lane);
+		union cell cell = at < 0 ? (union cell){ .i = 0 } : buffer->cells[at];
+		if (at < 0 && buffer->buffer->scope != SCOPE_GLOBAL)
+			load->poison[lane] |= POISON_BOUNDS;
+		if (!dtype_equal(e->type, buffer->buffer->type))
+			cell = cell_convert(cell, buffer->is_float, e->type, true);
+		load->out[lane] = cell;
+	}
+}
+
+/* Fails when a lane that takes part is poisoned. */
+static void check_poison(struct ref *ref, const struct lanes *lanes, const struct ref_mask *mask,
+                         const char *what)
+{
+	for (uint32_t lane = 0; lanes->poison && lane < lane_eval_n_lanes(ref->eval); lane++)
+		if (mask->on[lane] && lanes_poison(lanes, lane))
+			ref_fail(ref, "%s comes from %s", what, poison_text(lanes_poison(lanes, lane)));
+}
+
+static void run_store(struct ref *ref, const struct stmt *stmt, const struct ref_mask *mask)
+{
+	struct ref_buffer *buffer = &ref->buffers[stmt->as.store.buffer->id];
+	struct lanes index[MAX_RANK], value = lane_eval_run(ref->eval, stmt->as.store.value);
+	uint32_t n = lane_eval_n_lanes(ref->eval);
+
+	check_poison(ref, &value, mask, "the value");
+	for (uint32_t d = 0; d < buffer->buffer->rank; d++) {
+		index[d] = lane_eval_run(ref->eval, stmt->as.store.index[d]);
+		check_poison(ref, &index[d], mask, "an index");
+	}
+	ref_count(ref, n);
+	for (uint32_t lane = 0; lane < n && !ref->stop; lane++) {
+		int64_t at;
+		if (!mask->on[lane])
+			continue;
+		at = element_at(buffer, index, lane);
+		if (at >= 0)
+			ref_store(buffer, at, lanes_at(&value, lane), value.is_float);
+		else if (buffer->buffer->scope != SCOPE_GLOBAL)
+			ref_fail(ref, "a store outside %s", sym_text(ref->cx->names, buffer->buffer->name));
+	}
+}
+
+static void run_let(struct ref *ref, const struct stmt *stmt, const struct ref_mask *mask)
+{
+	const struct var *var = stmt->as.let.var;
+	struct lanes value = lane_eval_run(ref->eval, stmt->as.let.value);
+	struct map_entry *entry;
+	union cell *cells;
+
+	check_poison(ref, &value, mask, "the value");
+	if (!value.stride) {
+		lane_eval_set(ref->eval, var,
+		              cell_convert(value.cells[0], value.is_float, var->type, true));
+		return;
+	}
+	entry = map_at(ref->arena, &ref->let_lanes, var->id);
+	if (!entry->value.pointer)
+		entry->value.pointer = arena_array(ref->arena, union cell, REFERENCE_LANES);
+	cells = entry->value.pointer;
+	for (uint32_t lane = 0; lane < lane_eval_n_lanes(ref->eval); lane++)
+		cells[lane] = cell_convert(lanes_at(&value, lane), value.is_float, var->type, true);
+	lane_eval_set_lane_values(ref->eval, var, cells);
+}
+
+/* ---- control flow ---- */
+
+static void run_block(struct ref *ref, const struct block *block, const struct ref_mask *mask);
+
+/* Narrows the mask to the lanes where the condition holds; false when none is left. */
+static bool narrow(struct ref *ref, struct ref_mask *mask, const struct expr *condition)
+{
+	struct lanes lanes = lane_eval_run(ref->eval, condition);
+	bool any = false;
+
+	check_poison(ref, &lanes, mask, "the condition");
+	for (uint32_t lane = 0; lane < lane_eval_n_lanes(ref->eval); lane++) {
+		union cell cell = lanes_at(&lanes, lane);
+		mask->on[lane] &= lanes.is_float ? cell.f != 0.0 : cell.i != 0;
+		any = any || mask->on[lane];
+	}
+	return any;
+}
+
+static void run_if(struct ref *ref, const struct stmt *stmt, const struct ref_mask *mask)
+{
+	struct ref_mask then = *mask, otherwise = *mask;
+	bool any = narrow(ref, &then, stmt->as.if_.condition), any_other = false;
+
+	if (any)
+		run_block(ref, &stmt->as.if_.then, &then);
+	for (uint32_t lane = 0; lane < lane_eval_n_lanes(ref->eval); lane++) {
+		otherwise.on[lane] &= !then.on[lane];
+		any_other = any_other || otherwise.on[lane];
+	}
+	if (any_other)
+		run_block(ref, &stmt->as.if_.otherwise, &otherwise);
+}
+
+static void run_while(struct ref *ref, const struct stmt *stmt, struct ref_mask mask)
+{
+	while (!ref->stop && narrow(ref, &mask, stmt->as.while_.condition)) {
+		ref_count(ref, lane_eval_n_lanes(ref->eval));
+		run_block(ref, &stmt->as.while_.body, &mask);
+	}
+}
+
+/* One variable, in order; lanes whose extent is smaller drop out. */
+static void run_serial(struct ref *ref, const struct loop *loop, struct ref_mask mask)
+{
+	struct lanes lanes = lane_eval_run(ref->eval, loop->extents[0]);
+	int64_t extents[REFERENCE_LANES], most = 0;
+	uint32_t n = lane_eval_n_lanes(ref->eval);
+
+	assert(loop->n_vars == 1);
+	check_poison(ref, &lanes, &mask, "the extent");
+	for (uint32_t lane = 0; lane < n; lane++) {
+		extents[lane] = lanes_at(&lanes, lane).i;
+		if (mask.on[lane] && extents[lane] > most)
+			most = extents[lane];
+	}
+	for (int64_t i = 0; i < most && !ref->stop; i++) {
+		for (uint32_t lane = 0; lane < n; lane++)
+			mask.on[lane] &= i < extents[lane];
+		lane_eval_set_int(ref->eval, loop->vars[0], i);
+		ref_count(ref, 1);
+		run_block(ref, &loop->body, &mask);
+	}
+}
+
+static void note_private_store(void *user, struct stmt *stmt)
+{
+	bool *found = user;
+
+	if (stmt->kind == STMT_STORE &&
+	    (stmt->as.store.buffer->scope == SCOPE_LOCAL || stmt->as.store.buffer->scope == SCOPE_VAR))
+		*found = true;
+}
+
+/* Iterations [first, first + n) of a parallel loop, row-major, as lanes. */
+static void run_chunk(struct ref *ref, const struct loop *loop, const int64_t *extents,
+                      int64_t first, uint32_t n)
+{
+	struct ref_mask mask;
+
+	memset(mask.on, 1, n);
+	for (uint32_t lane = 0; lane < n; lane++) {
+		int64_t rest = first + lane;
+		for (uint32_t d = loop->n_vars; d-- > 0;) {
+			ref->loop_lanes[d][lane].i = rest % extents[d];
+			rest /= extents[d];
+		}
+	}
+	lane_eval_set_lanes(ref->eval, n);
+	for (uint32_t d = 0; d < loop->n_vars; d++)
+		lane_eval_set_lane_values(ref->eval, loop->vars[d], ref->loop_lanes[d]);
+	run_block(ref, &loop->body, &mask);
+}
+
+static void run_parallel(struct ref *ref, const struct loop *loop)
+{
+	int64_t extents[MAX_RANK], n = 1;
+	uint32_t chunk = REFERENCE_LANES;
+	bool is_private = false;
+
+	if (lane_eval_n_lanes(ref->eval) != 1) {
+		ref_fail(ref, "a parallel loop inside another");
+		return;
+	}
+	for (uint32_t d = 0; d < loop->n_vars; d++) {
+		extents[d] = lane_eval_int(ref->eval, loop->extents[d]);
+		n = extents[d] > 0 ? n * extents[d] : 0;
+	}
+	tile_walk((struct block *)(uintptr_t)&loop->body, note_private_store, &is_private);
+	if (is_private)
+		chunk = 1;
+	for (int64_t first = 0; first < n && !ref->stop; first += chunk) {
+		int64_t left = n - first;
+		run_chunk(ref, loop, extents, first, left < chunk ? (uint32_t)left : chunk);
+	}
+	lane_eval_set_lanes(ref->eval, 1);
+	for (uint32_t d = 0; d < loop->n_vars; d++)
+		lane_eval_set_int(ref->eval, loop->vars[d], 0);
+}
+
+static void run_loop(struct ref *ref, const struct loop *loop, const struct ref_mask *mask)
+{
+	switch (loop->kind) {
+	case LOOP_PARALLEL:
+		run_parallel(ref, loop);
+		break;
+	case LOOP_SERIAL:
+	case LOOP_UNROLL:
+	case LOOP_PIPELINED:
+	case LOOP_VECTORIZED:
+		run_serial(ref, loop, *mask);
+		break;
+	}
+}
+
+static void run_stmt(struct ref *ref, const struct stmt *stmt, const struct ref_mask *mask)
+{
+	ref->stmt = stmt;
+	switch (stmt->kind) {
+	case STMT_OP:
+		if (lane_eval_n_lanes(ref->eval) != 1)
+			ref_fail(ref, "a tile operation inside a parallel loop");
+		else
+			ref_op(ref, &stmt->as.op);
+		break;
+	case STMT_LOOP:
+		run_loop(ref, &stmt->as.loop, mask);
+		break;
+	case STMT_IF:
+		run_if(ref, stmt, mask);
+		break;
+	case STMT_WHILE:
+		run_while(ref, stmt, *mask);
+		break;
+	case STMT_LET:
+		run_let(ref, stmt, mask);
+		break;
+	case STMT_STORE:
+		run_store(ref, stmt, mask);
+		break;
+	case STMT_SYNC:
+		break;
+	}
+}
+
+/* Nesting is bounded by the front end's limit. */
+static void run_block(struct ref *ref, const struct block *block, const struct ref_mask *mask)
+{
+	for (uint32_t i = 0; i < block->stmts.n && !ref->stop; i++)
+		run_stmt(ref, block->stmts.p[i], mask);
+}
+
+/* ---- launches ---- */
+
+/* On-chip buffers start without a value: NaN, or a number that stands out. */
+static void clear_buffers(struct ref *ref)
+{
+	for (uint32_t i = 0; i < ref->program->buffers.n; i++) {
+		struct ref_buffer *buffer = &ref->buffers[i];
+		union cell cell = { .i = 0x5a5a5a5a };
+		if (buffer->buffer->is_param || buffer->buffer->launch != ref->launch->index)
+			continue;
+		if (buffer->is_float)
+			cell.f = (double)NAN;
+		for (int64_t e = 0; e < buffer->n_elems; e++)
+			buffer->cells[e] = cell;
+	}
+}
+
+static void run_launch(struct ref *ref, const struct reference_options *options,
+                       struct reference *out)
+{
+	const struct launch *launch = ref->launch;
+	struct ref_mask mask = { { 1 } };
+	int64_t grid[3], n_blocks = 1, n_run;
+
+	for (int i = 0; i < 3; i++) {
+		grid[i] = lane_eval_int(ref->eval, launch->grid[i]);
+		if (__builtin_mul_overflow(n_blocks, grid[i] > 0 ? grid[i] : 0, &n_blocks))
+			n_blocks = INT64_MAX;
+		if (launch->thread[i])
+			lane_eval_set_unknown(ref->eval, launch->thread[i]);
+	}
+	out->n_blocks += n_blocks;
+	n_run = options->blocks ? options->n_blocks : n_blocks;
+	for (int64_t b = 0; b < n_run && !ref->stop; b++) {
+		int64_t number = options->blocks ? options->blocks[b] : b;
+		assert(number >= 0 && number < n_blocks);
+		for (int i = 0; i < 3; i++) {
+			if (launch->block[i])
+				lane_eval_set_int(ref->eval, launch->block[i], number % grid[i]);
+			number /= grid[i];
+		}
+		clear_buffers(ref);
+		run_block(ref, &launch->body, &mask);
+		out->n_blocks_run++;
+	}
+}
+
+/* ---- opening and closing ---- */
+
+static void open_parameter(struct ref_buffer *buffer, struct reference_tensor *item)
+{
+	const struct tensor *tensor = item->tensor;
+	struct dtype type = tensor->buffer->type;
+
+	item->cells = malloc((size_t)tensor->n_elems * sizeof(*item->cells));
+	item->written = calloc((size_t)tensor->n_elems, 1);
+	if (!item->cells || !item->written)
+		BUG("out of memory");
+	memcpy(buffer->shape, tensor->shape, sizeof(buffer->shape));
+	memcpy(buffer->strides, tensor->strides, sizeof(buffer->strides));
+	buffer->n_elems = tensor->n_elems;
+	buffer->cells = item->cells;
+	buffer->written = item->written;
+	for (int64_t e = 0; e < tensor->n_elems; e++) {
+		uint64_t bits = 0;
+		memcpy(&bits, tensor->bytes + e * tensor->elem_bytes, tensor->elem_bytes);
+		item->cells[e] = cell_decode(type, bits);
+	}
+}
+
+static void open_buffer(struct ref *ref, struct ref_buffer *buffer)
+{
+	int64_t n = 1;
+
+	for (uint32_t d = buffer->buffer->rank; d-- > 0;) {
+		buffer->shape[d] = buffer_extent(buffer->buffer, d);
+		buffer->strides[d] = n;
+		assert(buffer->shape[d] > 0);
+		n *= buffer->shape[d];
+	}
+	buffer->n_elems = n;
+	buffer->cells = arena_array(ref->arena, union cell, (size_t)n);
+}
+
+static void open_state(struct ref *ref, const struct tensor_set *inputs, struct reference *out)
+{
+	struct tile_program *program = ref->program;
+
+	ref->eval = lane_eval_open(ref->arena, program->pool, REFERENCE_LANES, true,
+	                           (struct lane_loader){ ref, load_is_varying, load_elements });
+	lane_eval_set_lanes(ref->eval, 1);
+	ref->buffers = arena_array(ref->arena, struct ref_buffer, program->buffers.n);
+	for (uint32_t d = 0; d < MAX_RANK; d++)
+		ref->loop_lanes[d] = arena_array(ref->arena, union cell, REFERENCE_LANES);
+	for (uint32_t i = 0; i < expr_n_vars(program->pool); i++) {
+		const struct var *var = expr_var_by_id(program->pool, i);
+		if (inputs->values && (var->kind == VAR_SYMBOL || var->kind == VAR_PARAM))
+			lane_eval_set_int(ref->eval, var, inputs->values[i]);
+	}
+	for (uint32_t i = 0; i < program->buffers.n; i++) {
+		struct ref_buffer *buffer = &ref->buffers[i];
+		const struct tensor *tensor;
+		buffer->buffer = program->buffers.p[i];
+		buffer->is_float = dtype_is_float(buffer->buffer->type);
+		tensor = tensor_of(inputs, buffer->buffer);
+		if (!tensor) {
+			open_buffer(ref, buffer);
+			continue;
+		}
+		out->items[tensor - inputs->items].tensor = tensor;
+		open_parameter(buffer, &out->items[tensor - inputs->items]);
+	}
+}
+
+bool reference_run(struct tile_program *program, const struct tensor_set *inputs,
+                   const struct reference_options *options, struct reference *out)
+{
+	struct ref ref = { .program = program, .cx = program->cx };
+
+	*out = (struct reference){ .n = inputs->n };
+	out->items = arena_array(program->cx->arena, struct reference_tensor, inputs->n);
+	ref.arena = arena_open();
+	ref.max_steps = options->max_steps ? options->max_steps : default_max_steps;
+	open_state(&ref, inputs, out);
+	assert(!options->blocks || program->launches.n == 1);
+	for (uint32_t i = 0; i < program->launches.n && !ref.stop; i++) {
+		ref.launch = program->launches.p[i];
+		run_launch(&ref, options, out);
+	}
+	out->n_steps = ref.n_steps;
+	for (int i = 0; i < 3; i++) {
+		free(ref.elems[i].at);
+		free(ref.matrices[i]);
+	}
+	arena_close(ref.arena);
+	return !ref.stop;
+}
+
+void reference_close(struct reference *reference)
+{
+	for (uint32_t i = 0; i < reference->n && reference->items; i++) {
+		free(reference->items[i].cells);
+		free(reference->items[i].written);
+		reference->items[i].cells = NULL;
+		reference->items[i].written = NULL;
+	}
+}

@@ -1,0 +1,306 @@
+/*
+ * Tile operations of the reference: each gathers its regions' element numbers and is a plain loop
+ * over them.
+ */
+#include "sim/reference_internal.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Scratch of at least n elements in place of `p`; its contents are lost. */
+static void *grow(void *p, size_t *cap, size_t n, size_t elem_bytes)
+{
+	if (n <= *cap)
+		return p;
+	free(p);
+	*cap = n;
+	p = malloc(n * elem_bytes);
+	if (!p)
+		BUG("out of memory");
+	return p;
+}
+
+/* One row of a region: `base` is -1 when an outer index is outside. */
+static void add_row(struct ref_elems *elems, int64_t base, int64_t min, int64_t extent)
+{
+	const struct ref_buffer *buffer = elems->buffer;
+	uint32_t last = buffer->buffer->rank - 1;
+
+	for (int64_t i = 0; i < extent; i++) {
+		int64_t index = min + i;
+		bool inside = base >= 0 && index >= 0 && index < buffer->shape[last];
+		elems->at[elems->n++] = inside ? base + index * buffer->strides[last] : -1;
+	}
+}
+
+/* The element numbers of a region into scratch list `which`; NULL after a failure. */
+static const struct ref_elems *gather(struct ref *ref, const struct region *region, int which)
+{
+	struct ref_elems *elems = &ref->elems[which];
+	uint32_t rank = region->buffer->rank;
+	int64_t min[MAX_RANK], index[MAX_RANK] = { 0 }, n = 1, n_outside = 0;
+
+	elems->buffer = &ref->buffers[region->buffer->id];
+	for (uint32_t d = 0; d < rank; d++) {
+		struct lanes lanes = lane_eval_run(ref->eval, region->min[d]);
+		if (lanes_poison(&lanes, 0))
+			ref_fail(ref, "an index comes from %s", poison_text(lanes_poison(&lanes, 0)));
+		min[d] = lanes_at(&lanes, 0).i;
+		n *= region->extent[d];
+	}
+	assert(rank > 0 && n > 0);
+	elems->at = grow(elems->at, &elems->cap, (size_t)n, sizeof(*elems->at));
+	elems->n = 0;
+	while (elems->n < n) {
+		int64_t base = 0;
+		uint32_t d;
+		for (d = 0; d + 1 < rank; d++) {
+			int64_t at = min[d] + index[d];
+			bool inside = at >= 0 && at < elems->buffer->shape[d];
+			base = inside && base >= 0 ? base + at * elems->buffer->strides[d] : -1;
+		}
+		add_row(elems, base, min[rank - 1], region->extent[rank - 1]);
+		for (d = rank - 1; d-- > 0 && ++index[d] == region->extent[d];)
+			index[d] = 0;
+	}
+	for (int64_t i = 0; i < n && region->buffer->scope != SCOPE_GLOBAL; i++)
+		n_outside += elems->at[i] < 0;
+	if (n_outside)
+		ref_fail(ref, "%" PRId64 " elements of the region are outside %s", n_outside,
+		         sym_text(ref->cx->names, region->buffer->name));
+	ref_count(ref, (uint64_t)n);
+	return ref->stop ? NULL : elems;
+}
+
+static union cell element(const struct ref_elems *elems, int64_t i)
+{
+	return elems->at[i] < 0 ? (union cell){ .i = 0 } : elems->buffer->cells[elems->at[i]];
+}
+
+static void run_copy(struct ref *ref, const struct op_copy *op)
+{
+	const struct ref_elems *src = gather(ref, &op->src, 0), *dst = gather(ref, &op->dst, 1);
+
+	if (!src || !dst)
+		return;
+	if (src->n != dst->n) {
+		ref_fail(ref, "the sides of the copy have %" PRId64 " and %" PRId64 " elements", src->n,
+		         dst->n);
+		return;
+	}
+	for (int64_t i = 0; i < dst->n; i++)
+		if (dst->at[i] >= 0)
+			ref_store(dst->buffer, dst->at[i], element(src, i), src->buffer->is_float);
+}
+
+static void run_fill(struct ref *ref, const struct op_fill *op)
+{
+	const struct ref_elems *dst = gather(ref, &op->dst, 0);
+	struct lanes value = lane_eval_run(ref->eval, op->value);
+
+	if (!dst)
+		return;
+	if (lanes_poison(&value, 0)) {
+		ref_fail(ref, "the value comes from %s", poison_text(lanes_poison(&value, 0)));
+		return;
+	}
+	for (int64_t i = 0; i < dst->n; i++)
+		if (dst->at[i] >= 0)
+			ref_store(dst->buffer, dst->at[i], lanes_at(&value, 0), value.is_float);
+}
+
+/* ---- gemm ---- */
+
+/*
+ * A region's last two extents as a dense matrix of doubles, transposed when asked; NULL after a
+ * failure.
+ */
+static double *gather_matrix(struct ref *ref, const struct region *region, bool transpose,
+                             int which)
+{
+	const struct ref_elems *elems = gather(ref, region, which);
+	uint32_t rank = region->buffer->rank;
+	int64_t rows, columns;
+	double *matrix;
+
+	if (!elems)
+		return NULL;
+	assert(rank >= 2);
+	rows = region->extent[rank - 2];
+	columns = region->extent[rank - 1];
+	assert(rows * columns == elems->n);
+	matrix = grow(ref->matrices[which], &ref->matrix_cap[which], (size_t)elems->n, sizeof(double));
+	ref->matrices[which] = matrix;
+	for (int64_t i = 0; i < rows; i++) {
+		for (int64_t j = 0; j < columns; j++) {
+			union cell cell = element(elems, i * columns + j);
+			matrix[transpose ? j * rows + i : i * columns + j] =
+				elems->buffer->is_float ? cell.f : (double)cell.i;
+		}
+	}
+	return matrix;
+}
+
+/* c += a b, row-major, eight columns at a time. */
+static void multiply(const double *a, const double *b, double *c, const int64_t size[3])
+{
+	int64_t m = size[0], n = size[1], k = size[2];
+
+	for (int64_t i = 0; i < m; i++) {
+		int64_t j = 0;
+		for (; j + 8 <= n; j += 8) {
+			double sum[8];
+			memcpy(sum, &c[i * n + j], sizeof(sum));
+			for (int64_t l = 0; l < k; l++)
+				for (int q = 0; q < 8; q++)
+					sum[q] += a[i * k + l] * b[l * n + j + q];
+			memcpy(&c[i * n + j], sum, sizeof(sum));
+		}
+		for (; j < n; j++)
+			for (int64_t l = 0; l < k; l++)
+				c[i * n + j] += a[i * k + l] * b[l * n + j];
+	}
+}
+
+static void run_gemm(struct ref *ref, const struct op_gemm *op)
+{
+	double *a = gather_matrix(ref, &op->a, op->transpose_a != 0, 0);
+	double *b = a ? gather_matrix(ref, &op->b, op->transpose_b != 0, 1) : NULL;
+	double *c = b ? gather_matrix(ref, &op->c, false, 2) : NULL;
+	uint32_t ra = op->a.buffer->rank, rc = op->c.buffer->rank;
+	int64_t size[3];
+	struct ref_elems *out = &ref->elems[2];
+
+	if (!c)
+		return;
+	size[0] = op->c.extent[rc - 2];
+	size[1] = op->c.extent[rc - 1];
+	size[2] = op->a.extent[op->transpose_a ? ra - 2 : ra - 1];
+	ref_count(ref, (uint64_t)(size[0] * size[1] * size[2]) / 4);
+	if (op->clear_accum && lane_eval_int(ref->eval, op->clear_accum) != 0)
+		memset(c, 0, (size_t)(size[0] * size[1]) * sizeof(*c));
+	multiply(a, b, c, size);
+	for (int64_t i = 0; i < out->n; i++)
+		if (out->at[i] >= 0)
+			ref_store(out->buffer, out->at[i], (union cell){ .f = c[i] }, true);
+}
+
+/* ---- reductions ---- */
+
+static double reduce_float(enum reduce_kind kind, double a, double b)
+{
+	switch (kind) {
+	case REDUCE_SUM:
+		return a + b;
+	case REDUCE_MAX:
+		return fmax(a, b);
+	case REDUCE_MIN:
+		return fmin(a, b);
+	case REDUCE_ABSSUM:
+		return a + fabs(b);
+	case REDUCE_ABSMAX:
+		return fmax(a, fabs(b));
+	case REDUCE_BITAND:
+	case REDUCE_BITOR:
+	case REDUCE_BITXOR:
+		break;
+	}
+	return (double)NAN;
+}
+
+static int64_t reduce_int(enum reduce_kind kind, int64_t a, int64_t b)
+{
+	int64_t magnitude = b < 0 ? (int64_t) - (uint64_t)b : b;
+
+	switch (kind) {
+	case REDUCE_SUM:
+		return (int64_t)((uint64_t)a + (uint64_t)b);
+	case REDUCE_MAX:
+		return a > b ? a : b;
+	case REDUCE_MIN:
+		return a < b ? a : b;
+	case REDUCE_ABSSUM:
+		return (int64_t)((uint64_t)a + (uint64_t)magnitude);
+	case REDUCE_ABSMAX:
+		return a > magnitude ? a : magnitude;
+	case REDUCE_BITAND:
+		return a & b;
+	case REDUCE_BITOR:
+		return a | b;
+	case REDUCE_BITXOR:
+		return a ^ b;
+	}
+	return 0;
+}
+
+/* The value that a cleared result starts from. */
+static union cell reduce_identity(enum reduce_kind kind, bool is_float)
+{
+	union cell cell = { .i = 0 };
+
+	if (kind == REDUCE_MAX || kind == REDUCE_MIN) {
+		if (is_float)
+			cell.f = kind == REDUCE_MAX ? (double)-INFINITY : (double)INFINITY;
+		else
+			cell.i = kind == REDUCE_MAX ? INT64_MIN : INT64_MAX;
+	}
+	if (kind == REDUCE_BITAND)
+		cell.i = -1;
+	return cell;
+}
+
+static void run_reduce(struct ref *ref, const struct op_reduce *op)
+{
+	const struct ref_elems *src = gather(ref, &op->src, 0), *dst = gather(ref, &op->dst, 1);
+	enum reduce_kind kind = (enum reduce_kind)op->kind;
+	int64_t n_inner = 1, n_reduced = op->src.extent[op->dim];
+
+	if (!src || !dst)
+		return;
+	for (uint32_t d = (uint32_t)op->dim + 1; d < op->src.buffer->rank; d++)
+		n_inner *= op->src.extent[d];
+	if (dst->n * n_reduced != src->n) {
+		ref_fail(ref, "the reduction of %" PRId64 " elements has %" PRId64 " results", src->n,
+		         dst->n);
+		return;
+	}
+	for (int64_t i = 0; i < dst->n; i++) {
+		bool is_float = src->buffer->is_float;
+		union cell sum = op->clear ? reduce_identity(kind, is_float)
+		                           : cell_convert(element(dst, i), dst->buffer->is_float,
+		                                          src->buffer->buffer->type, true);
+		for (int64_t r = 0; r < n_reduced; r++) {
+			int64_t at = (i / n_inner * n_reduced + r) * n_inner + i % n_inner;
+			union cell cell = element(src, at);
+			if (is_float)
+				sum.f = reduce_float(kind, sum.f, cell.f);
+			else
+				sum.i = reduce_int(kind, sum.i, cell.i);
+		}
+		if (dst->at[i] >= 0)
+			ref_store(dst->buffer, dst->at[i], sum, is_float);
+	}
+}
+
+void ref_op(struct ref *ref, const struct op *op)
+{
+	switch (op->kind) {
+	case OP_copy:
+		run_copy(ref, &op->as.copy);
+		break;
+	case OP_gemm:
+		run_gemm(ref, &op->as.gemm);
+		break;
+	case OP_fill:
+		run_fill(ref, &op->as.fill);
+		break;
+	case OP_reduce:
+		run_reduce(ref, &op->as.reduce);
+		break;
+	case N_OP_KINDS:
+		break;
+	}
+}

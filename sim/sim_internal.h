@@ -1,0 +1,214 @@
+/*
+ * sim_internal: the simulator's state, shared by its files.
+ *   sim.c           blocks, control flow, masks
+ *   sim_memory.c    ld, st, ldmatrix, stmatrix, cp.async
+ *   sim_shadow.c    who touched which byte when: races, values that nothing wrote
+ *   sim_compute.c   set, mma, shuffles
+ *   sim_finding.c   what is reported
+ */
+#ifndef TL_SIM_SIM_INTERNAL_H
+#define TL_SIM_SIM_INTERNAL_H
+
+#include "analyzer/banks/banks.h"
+#include "sim/lanes.h"
+#include "sim/sim.h"
+
+#include <assert.h>
+
+enum { WARP_LANES = 32, MAX_WARPS = 32, MAX_LOOP_DEPTH = 64 };
+
+/* Threads that take part, a word a warp, lane 0 the lowest bit. */
+struct lane_mask {
+	uint32_t warps[MAX_WARPS];
+};
+
+enum { NO_THREAD = WARP_LANES * MAX_WARPS };
+
+/* The first thread of the mask from `from` on; NO_THREAD behind the last one. */
+static inline uint32_t mask_next(const struct lane_mask *mask, uint32_t from)
+{
+	for (; from < NO_THREAD; from = (from / WARP_LANES + 1) * WARP_LANES) {
+		uint32_t lanes = mask->warps[from / WARP_LANES] >> from % WARP_LANES;
+		if (lanes)
+			return from + (uint32_t)__builtin_ctz(lanes);
+	}
+	return NO_THREAD;
+}
+
+/* A register array of all threads: slot s of thread t is element s * n_threads + t. */
+struct reg_file {
+	uint8_t *bytes;
+	uint8_t *written;
+	uint32_t elem_bytes;
+	int64_t n_slots;
+};
+
+/*
+ * What happened to a byte of shared memory in this block. Intervals lie between barriers and count
+ * from 1; 0: never.
+ */
+struct shadow_byte {
+	uint32_t write_interval, read_interval;
+	uint32_t write_node, read_node, copy_node;
+	uint16_t writer, reader; /* threads */
+	uint16_t copier;         /* thread + 1 whose cp.async into it is in flight; 0: none */
+	uint16_t other_reader;   /* thread + 1 of another one in read_interval; 0: none */
+	bool is_written;
+};
+
+/* The last write to an element of a global tensor. */
+struct shadow_elem {
+	uint32_t writer; /* thread + 1; 0: not written */
+	uint32_t block;
+	uint32_t interval;
+	uint32_t node;
+};
+
+/* A cp.async in flight. */
+struct pending_copy {
+	uint32_t thread;
+	uint32_t group;
+	uint32_t node;
+	uint32_t bytes;
+	int64_t to; /* absolute shared byte */
+	uint8_t data[16];
+};
+
+struct mma_map {
+	bool ready;
+	uint16_t a[WARP_LANES][32], b[WARP_LANES][32],
+		d[WARP_LANES][32]; /* row-major element numbers */
+};
+
+struct sim {
+	const struct warp_program *program;
+	struct cx *cx;
+	struct tensor_set *tensors;
+	struct sim_result *result;
+	struct arena *arena; /* of this run */
+	struct lane_eval *eval;
+	uint64_t max_steps;
+	uint32_t n_threads, n_warps;
+	struct lane_mask all;
+
+	struct reg_file *regs; /* by register array id */
+	uint8_t *shared;
+	int64_t shared_bytes;
+	struct shadow_byte *shadow;
+	struct shadow_elem **globals; /* by tensor number; NULL until needed */
+	vec_of(struct pending_copy) pending;
+	uint32_t *open_group; /* by thread: number of the group that takes its copies */
+	struct mma_map mma_maps[N_MMA_SHAPES];
+	float *half_values; /* float16 by its bits; NULL until needed */
+
+	/* where it is */
+	int64_t block[3];
+	uint32_t block_number;
+	uint32_t interval;
+	const struct wnode *node;
+	const struct wnode **nodes; /* by id */
+	const struct wnode *loops[MAX_LOOP_DEPTH];
+	int64_t loop_values[MAX_LOOP_DEPTH];
+	uint32_t n_loops;
+	struct map seen; /* findings by (kind, instruction, other instruction) -> index + 1 */
+	bool stop;
+};
+
+/* Whose fault a finding is: a thread, and in races the instruction that it meets. */
+struct sim_who {
+	uint32_t thread;
+	bool has_other;
+	uint32_t other_node;
+};
+static inline struct sim_who who_thread(uint32_t thread)
+{
+	return (struct sim_who){ thread, false, 0 };
+}
+static inline struct sim_who who_meets(uint32_t thread, uint32_t other_node)
+{
+	return (struct sim_who){ thread, true, other_node };
+}
+
+/* ---- sim_finding.c ---- */
+
+/* Notes a finding at the instruction that runs now. */
+void sim_find(struct sim *sim, enum sim_finding_kind kind, struct sim_who who, const char *format,
+              ...) __attribute__((format(printf, 4, 5)));
+/*
+ * A finding for the first thread of the mask that is poisoned in one of the `kinds`; `what` names
+ * the value.
+ */
+void sim_find_poison(struct sim *sim, const struct lanes *lanes, const struct lane_mask *mask,
+                     uint8_t kinds, const char *what);
+/* Kernel line of a node, for texts. */
+uint32_t sim_line(const struct sim *sim, uint32_t node);
+
+/* ---- sim.c ---- */
+
+/*
+ * A register operand, its slot evaluated for all threads. sim_slot_at: the first slot for a thread,
+ * or -1 after a finding.
+ */
+struct slots {
+	const struct reg_file *file;
+	const struct wregs *regs;
+	struct lanes lanes;
+};
+struct slots sim_slots(struct sim *sim, const struct wregs *regs, const struct lane_mask *mask);
+int64_t sim_slot_at(struct sim *sim, const struct slots *slots, uint32_t thread);
+/* Where a slot of a thread is kept; a warp's lanes lie side by side. */
+static inline uint8_t *sim_reg(const struct sim *sim, const struct reg_file *file, int64_t slot,
+                               uint32_t thread)
+{
+	assert(slot >= 0 && slot < file->n_slots);
+	return file->bytes + (slot * sim->n_threads + thread) * file->elem_bytes;
+}
+/* A finding when one of the operand's slots was never written; they count as written then. */
+void sim_need_written(struct sim *sim, const struct slots *slots, int64_t slot, uint32_t thread);
+/* Notes n slots as written. */
+void sim_set_written(const struct sim *sim, const struct reg_file *file, int64_t slot, int64_t n,
+                     uint32_t thread);
+/* True when all lanes of the warp take part, false without any or with a finding. */
+bool sim_whole_warp(struct sim *sim, const struct lane_mask *mask, uint32_t warp);
+
+/* ---- sim_shadow.c ---- */
+
+/* Bytes [at, at + n) of shared memory, absolute, which lie in the piece `shared`. */
+void shadow_read(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
+                 uint32_t thread);
+void shadow_write(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
+                  uint32_t thread);
+void shadow_copy_begin(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
+                       uint32_t thread);
+void shadow_copy_land(struct sim *sim, const struct pending_copy *copy);
+/* Elements [at, at + n) of a tensor. */
+struct elem_range {
+	const struct tensor *tensor;
+	int64_t at, n;
+};
+/* A write is noted before the bytes change and gets the new ones. */
+void shadow_global_read(struct sim *sim, struct elem_range range, uint32_t thread);
+void shadow_global_write(struct sim *sim, struct elem_range range, uint32_t thread,
+                         const uint8_t *bytes);
+
+/* ---- instructions ---- */
+
+/* Each instruction: the threads of `mask` get there, those of `taken` satisfy the predicate too. */
+void sim_ld(struct sim *sim, const struct wop_ld *op, const struct lane_mask *mask,
+            const struct lane_mask *taken);
+void sim_st(struct sim *sim, const struct wop_st *op, const struct lane_mask *taken);
+void sim_ldmatrix(struct sim *sim, const struct wop_ldmatrix *op, const struct lane_mask *taken);
+void sim_stmatrix(struct sim *sim, const struct wop_stmatrix *op, const struct lane_mask *taken);
+void sim_cp_async(struct sim *sim, const struct wop_cp_async *op, const struct lane_mask *mask,
+                  const struct lane_mask *taken);
+void sim_cp_async_commit(struct sim *sim, const struct lane_mask *taken);
+void sim_cp_async_wait(struct sim *sim, const struct wop_cp_async_wait *op,
+                       const struct lane_mask *taken);
+void sim_mma(struct sim *sim, const struct wop_mma *op, const struct lane_mask *taken);
+void sim_set(struct sim *sim, const struct wop_set *op, const struct lane_mask *taken);
+void sim_shfl_xor(struct sim *sim, const struct wop_shfl_xor *op, const struct lane_mask *taken);
+
+/* The loader of register elements in expressions. */
+struct lane_loader sim_loader(struct sim *sim);
+
+#endif

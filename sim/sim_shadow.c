@@ -1,0 +1,210 @@
+/*
+ * Who touched which byte, and when. A barrier ends an interval; within one, two threads that touch
+ * the same byte, one of them writing, race. A copy in flight races with every access to its bytes
+ * until its thread has awaited it.
+ */
+#include "sim/sim_internal.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *piece_name(const struct sim *sim, const struct wshared *shared)
+{
+	return sym_text(sim->cx->names, shared->name);
+}
+
+/* Where the byte is in its piece, for texts: "A_shared byte 40 of version 1". */
+static const char *byte_text(const struct sim *sim, const struct wshared *shared, int64_t at)
+{
+	int64_t offset = at - shared->offset_bytes;
+	int64_t size = shared->version_bytes > 0 ? shared->version_bytes : 1;
+
+	if (shared->n_versions <= 1)
+		return arena_printf(sim->arena, "%s byte %" PRId64, piece_name(sim, shared), offset);
+	return arena_printf(sim->arena, "%s byte %" PRId64 " of version %" PRId64,
+	                    piece_name(sim, shared), offset % size, offset / size);
+}
+
+static void find_race(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t thread,
+                      const char *verb)
+{
+	const struct shadow_byte *byte = &sim->shadow[at];
+	const char *where = byte_text(sim, shared, at);
+
+	if (byte->copier)
+		sim_find(sim, SIM_SHARED_RACE, who_meets(thread, byte->copy_node),
+		         "thread %u %s %s, into which the copy of thread %u is still in flight", thread,
+		         verb, where, byte->copier - 1u);
+	else if (byte->write_interval == sim->interval && byte->writer != thread)
+		sim_find(sim, SIM_SHARED_RACE, who_meets(thread, byte->write_node),
+		         "thread %u %s %s, which thread %u writes without a barrier between", thread, verb,
+		         where, byte->writer);
+	else
+		sim_find(sim, SIM_SHARED_RACE, who_meets(thread, byte->read_node),
+		         "thread %u %s %s, which thread %u reads without a barrier between", thread, verb,
+		         where, byte->reader != thread ? byte->reader : byte->other_reader - 1u);
+}
+
+/* Another thread than `thread` read the byte in this interval. */
+static bool is_read_by_other(const struct sim *sim, const struct shadow_byte *byte, uint32_t thread)
+{
+	return byte->read_interval == sim->interval && (byte->other_reader || byte->reader != thread);
+}
+
+static bool is_written_by_other(const struct sim *sim, const struct shadow_byte *byte,
+                                uint32_t thread)
+{
+	return byte->write_interval == sim->interval && byte->writer != thread;
+}
+
+void shadow_read(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
+                 uint32_t thread)
+{
+	for (int64_t i = at; i < at + n; i++) {
+		struct shadow_byte *byte = &sim->shadow[i];
+		if (byte->copier || is_written_by_other(sim, byte, thread))
+			find_race(sim, shared, i, thread, "reads");
+		else if (!byte->is_written)
+			sim_find(sim, SIM_UNINITIALISED, who_thread(thread),
+			         "thread %u reads %s, which nothing wrote", thread, byte_text(sim, shared, i));
+		if (byte->read_interval != sim->interval) {
+			byte->read_interval = sim->interval;
+			byte->reader = (uint16_t)thread;
+			byte->read_node = sim->node->id;
+			byte->other_reader = 0;
+		} else if (byte->reader != thread) {
+			byte->other_reader = (uint16_t)(thread + 1);
+		}
+	}
+}
+
+/* A write or the begin of a copy: what it must not meet. */
+static void check_write(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t thread)
+{
+	const struct shadow_byte *byte = &sim->shadow[at];
+
+	if (byte->copier || is_written_by_other(sim, byte, thread) ||
+	    is_read_by_other(sim, byte, thread))
+		find_race(sim, shared, at, thread, "writes");
+}
+
+static void note_write(struct sim *sim, int64_t at, uint32_t thread)
+{
+	struct shadow_byte *byte = &sim->shadow[at];
+
+	byte->write_interval = sim->interval;
+	byte->writer = (uint16_t)thread;
+	byte->write_node = sim->node->id;
+	byte->is_written = true;
+}
+
+void shadow_write(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
+                  uint32_t thread)
+{
+	for (int64_t i = at; i < at + n; i++) {
+		check_write(sim, shared, i, thread);
+		note_write(sim, i, thread);
+	}
+}
+
+void shadow_copy_begin(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
+                       uint32_t thread)
+{
+	for (int64_t i = at; i < at + n; i++) {
+		check_write(sim, shared, i, thread);
+		sim->shadow[i].copier = (uint16_t)(thread + 1);
+		sim->shadow[i].copy_node = sim->node->id;
+	}
+}
+
+void shadow_copy_land(struct sim *sim, const struct pending_copy *copy)
+{
+	const struct wnode *waiting = sim->node;
+
+	sim->node = sim->nodes[copy->node];
+	for (int64_t i = copy->to; i < copy->to + copy->bytes; i++) {
+		struct shadow_byte *byte = &sim->shadow[i];
+		if (byte->copier == copy->thread + 1 && byte->copy_node == copy->node)
+			byte->copier = 0;
+		note_write(sim, i, copy->thread);
+	}
+	sim->node = waiting;
+}
+
+/* ---- global tensors ---- */
+
+static uint32_t tensor_number(const struct sim *sim, const struct tensor *tensor)
+{
+	return (uint32_t)(tensor - sim->tensors->items);
+}
+
+static struct shadow_elem *elems_of(struct sim *sim, const struct tensor *tensor)
+{
+	uint32_t number = tensor_number(sim, tensor);
+
+	if (sim->globals[number])
+		return sim->globals[number];
+	sim->globals[number] = calloc((size_t)tensor->n_elems, sizeof(struct shadow_elem));
+	if (!sim->globals[number])
+		BUG("out of memory for the shadow of %" PRId64 " elements", tensor->n_elems);
+	return sim->globals[number];
+}
+
+static const char *elem_text(const struct sim *sim, const struct tensor *tensor, int64_t at)
+{
+	struct buf text = { 0 };
+	const char *copy;
+
+	tensor_element_text(&text, sim->cx, tensor, at);
+	copy = arena_printf(sim->arena, "%s", buf_cstr(&text));
+	buf_free(&text);
+	return copy;
+}
+
+/* Is the element's last write by another thread, with no barrier between? */
+static bool is_unordered(const struct sim *sim, const struct shadow_elem *elem, uint32_t thread)
+{
+	if (!elem->writer)
+		return false;
+	if (elem->block != sim->block_number)
+		return true;
+	return elem->writer != thread + 1 && elem->interval == sim->interval;
+}
+
+void shadow_global_read(struct sim *sim, struct elem_range range, uint32_t thread)
+{
+	const struct tensor *tensor = range.tensor;
+	const struct shadow_elem *elems = sim->globals[tensor_number(sim, tensor)];
+
+	if (!elems && tensor->is_read)
+		return;
+	elems = elems_of(sim, tensor);
+	for (int64_t i = range.at; i < range.at + range.n; i++) {
+		if (!elems[i].writer && !tensor->is_read)
+			sim_find(sim, SIM_UNINITIALISED, who_thread(thread),
+			         "thread %u reads %s, which nothing wrote", thread, elem_text(sim, tensor, i));
+		else if (is_unordered(sim, &elems[i], thread))
+			sim_find(sim, SIM_GLOBAL_RACE, who_meets(thread, elems[i].node),
+			         "thread %u reads %s, which thread %u of block %u writes", thread,
+			         elem_text(sim, tensor, i), elems[i].writer - 1, elems[i].block);
+	}
+}
+
+void shadow_global_write(struct sim *sim, struct elem_range range, uint32_t thread,
+                         const uint8_t *bytes)
+{
+	const struct tensor *tensor = range.tensor;
+	struct shadow_elem *elems = elems_of(sim, tensor);
+	uint32_t n = tensor->elem_bytes;
+
+	for (int64_t i = range.at; i < range.at + range.n; i++, bytes += n) {
+		if (is_unordered(sim, &elems[i], thread) && memcmp(tensor->bytes + i * n, bytes, n) != 0)
+			sim_find(sim, SIM_GLOBAL_RACE, who_meets(thread, elems[i].node),
+			         "thread %u writes %s, to which thread %u of block %u wrote another value",
+			         thread, elem_text(sim, tensor, i), elems[i].writer - 1, elems[i].block);
+		elems[i] =
+			(struct shadow_elem){ thread + 1, sim->block_number, sim->interval, sim->node->id };
+	}
+}

@@ -1,0 +1,1 @@
+$TL analyze conflicts.tl --no-db | sed "/^Targets/,\$d"

@@ -1,0 +1,1 @@
+$TL analyze shapes.tl --no-db --json

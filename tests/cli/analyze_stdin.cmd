@@ -1,0 +1,1 @@
+$TL analyze - --no-db --stop-after tile < gemm.tl

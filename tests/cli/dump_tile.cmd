@@ -1,0 +1,1 @@
+$TL analyze gemm.tl --no-db --dump=tile

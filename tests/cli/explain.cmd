@@ -1,0 +1,1 @@
+$TL explain e0902

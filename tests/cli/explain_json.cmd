@@ -1,0 +1,1 @@
+$TL explain E0902 --json

@@ -1,0 +1,1 @@
+$TL explain E9999

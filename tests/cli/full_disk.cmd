@@ -1,0 +1,1 @@
+[ -w /dev/full ] || { echo "no /dev/full"; exit 77; }; $TL --help > /dev/full

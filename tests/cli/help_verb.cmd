@@ -1,0 +1,1 @@
+$TL analyze --help; $TL help layout

@@ -1,0 +1,1 @@
+$TL kernels gemm.tl; $TL kernels gemm.tl --json

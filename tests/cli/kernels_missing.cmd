@@ -1,0 +1,1 @@
+$TL kernels missing.tl; $TL kernels missing.tl --json; $TL analyze missing.tl --no-db

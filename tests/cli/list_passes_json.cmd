@@ -1,0 +1,1 @@
+$TL analyze --list-passes --json

@@ -1,0 +1,1 @@
+$TL analyze no_such_file.tl

@@ -1,0 +1,1 @@
+$TL analyze gemm.tl --solve-budget soon --config 1.5

@@ -1,0 +1,1 @@
+$TL layout gemm.tl --buffer

@@ -1,0 +1,1 @@
+$TL analyze gemm.tl --parity tilelang --no-db | sed -n "1p; /^Buffers/,/^\$/p; /^Gemm/,/^\$/p"

@@ -1,0 +1,1 @@
+$TL analyze gemm.tl --set M --tensor =3

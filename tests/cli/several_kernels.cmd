@@ -1,0 +1,1 @@
+$TL analyze two.tl --no-db; $TL analyze two.tl --no-db --kernel good --stop-after tile

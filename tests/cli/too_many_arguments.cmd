@@ -1,0 +1,1 @@
+$TL plot a b --buffer A

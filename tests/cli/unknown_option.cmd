@@ -1,0 +1,1 @@
+$TL analyze --tagret sm_80 gemm.tl

@@ -1,0 +1,1 @@
+$TL analyze --kernal x --frobnicate gemm.tl

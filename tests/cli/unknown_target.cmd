@@ -1,0 +1,1 @@
+$TL analyze gemm.tl --target sm_81

@@ -1,0 +1,1 @@
+$TL analyse gemm.tl

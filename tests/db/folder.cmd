@@ -1,0 +1,1 @@
+"$TL" analyze gather.tl --db "$TMP" > "$TMP.out"

@@ -1,0 +1,1 @@
+"$TL" analyze gather.tl --no-db > "$TMP/out" && [ ! -e "$TILELAYOUT_DB" ] && echo "nothing stored"

@@ -1,0 +1,2 @@
+. ./device.inc
+$TL bench norm.tl --no-db --json --repeats 3 | grep -v -e nvrtc

@@ -1,0 +1,2 @@
+. ./device.inc
+FAKE_CUDA=fault $TL bench norm.tl --no-db

@@ -1,0 +1,2 @@
+. ./device.inc
+FAKE_CUDA=init $TL run norm.tl --gpu --check

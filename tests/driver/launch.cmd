@@ -1,0 +1,2 @@
+. ./device.inc
+FAKE_CUDA=launch $TL bench norm.tl --no-db

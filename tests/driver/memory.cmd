@@ -1,0 +1,2 @@
+. ./device.inc
+FAKE_CUDA=memory $TL bench norm.tl --no-db

@@ -1,0 +1,2 @@
+. ./device.inc
+$TL run norm.tl --gpu --check

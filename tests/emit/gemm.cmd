@@ -1,0 +1,1 @@
+$TL emit gemm.tl --stage=cuda

@@ -1,0 +1,1 @@
+$TL emit norm.tl

@@ -1,0 +1,1 @@
+sh check.inc cross_entropy

@@ -1,0 +1,1 @@
+sh check.inc dequant_gemm_int4

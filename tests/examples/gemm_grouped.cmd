@@ -1,0 +1,1 @@
+STEPS="kernels analyze" sh check.inc gemm_grouped

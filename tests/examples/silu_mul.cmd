@@ -1,0 +1,1 @@
+sh check.inc silu_mul

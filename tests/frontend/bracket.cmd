@@ -1,0 +1,1 @@
+$TL emit bracket.tl --stage=tile

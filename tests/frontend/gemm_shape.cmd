@@ -1,0 +1,1 @@
+$TL emit gemm_shape.tl --stage=tile

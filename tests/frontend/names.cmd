@@ -1,0 +1,1 @@
+$TL emit names.tl --stage=tile

@@ -1,0 +1,1 @@
+$TL emit opaque.tl --stage=tile

@@ -1,0 +1,1 @@
+$TL emit quotes.tl --stage=tile

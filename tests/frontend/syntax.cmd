@@ -1,0 +1,1 @@
+$TL emit syntax.tl --stage=tile

@@ -1,0 +1,1 @@
+$TL emit torch_tail.py --stage=tile

@@ -1,0 +1,1 @@
+$TL emit unknown_op.tl --stage=tile

@@ -1,0 +1,1 @@
+$TL layout rows.tl --buffer total --set block_M=2 --set N=64

@@ -1,0 +1,1 @@
+"$TL" profile ../driver/norm.tl --collect everything

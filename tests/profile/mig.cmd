@@ -1,0 +1,2 @@
+. ./device.inc
+FAKE_CUPTI=mig profile --no-db | head -n 1

@@ -1,0 +1,2 @@
+. ./device.inc
+profile --collect counters | grep -v machine

@@ -1,0 +1,7 @@
+export SOURCE_DATE_EPOCH=0
+sed -f good.sed gather.tl > "$TMP/gather.tl"
+"$TL" analyze "$TMP/gather.tl" > "$TMP/out" && "$TL" analyze gather.tl > "$TMP/out" || exit
+"$TL" report 1 2 --json > "$TMP/out"
+code=$?
+grep -v tool_version "$TMP/out"
+exit $code

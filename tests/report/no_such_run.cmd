@@ -1,0 +1,2 @@
+export TILELAYOUT_DB="$TMP/t.db"
+"$TL" analyze gather.tl > "$TMP/out" && "$TL" report nightly 1

@@ -1,0 +1,1 @@
+"$TL" run blocks_collide.tl --check

@@ -1,0 +1,1 @@
+"$TL" run dynamic.tl --check --size N=100

@@ -1,0 +1,1 @@
+"$TL" run not_cleared.tl --check

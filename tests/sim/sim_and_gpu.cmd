@@ -1,0 +1,1 @@
+"$TL" run "$ROOT/examples/gemm_relu.tl" --sim --gpu

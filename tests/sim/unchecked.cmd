@@ -1,0 +1,1 @@
+"$TL" run "$ROOT/examples/rms_norm.tl" --set M=8

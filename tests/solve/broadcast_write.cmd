@@ -1,0 +1,1 @@
+$TL analyze broadcast.tl --no-db --set write=True

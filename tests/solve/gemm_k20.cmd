@@ -1,0 +1,1 @@
+$TL emit gemm.tl --stage=solution --set block_K=20

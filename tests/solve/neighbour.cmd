@@ -1,0 +1,1 @@
+$TL analyze neighbour.tl --no-db

@@ -1,0 +1,1 @@
+$TL emit rows.tl --stage=solution --set N=229

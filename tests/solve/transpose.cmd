@@ -1,0 +1,2 @@
+$TL emit transpose.tl --stage=solution
+$TL run transpose.tl --sim --check

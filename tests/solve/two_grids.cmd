@@ -1,0 +1,1 @@
+$TL analyze two_grids.tl --no-db

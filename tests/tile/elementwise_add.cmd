@@ -1,0 +1,1 @@
+$TL emit $ROOT/examples/elementwise_add.tl --stage=tile

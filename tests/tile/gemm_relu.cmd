@@ -1,0 +1,1 @@
+$TL emit $ROOT/examples/gemm_relu.tl --stage=tile

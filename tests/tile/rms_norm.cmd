@@ -1,0 +1,1 @@
+$TL emit $ROOT/examples/rms_norm.tl --stage=tile

@@ -324,7 +324,9 @@ static void add_caret(struct buf *out, struct str text, uint32_t begin, uint32_t
 		buf_char(out, '~');
 }
 
-/* Moves `at` back to the first byte of a character; at most three bytes, as text may be no UTF-8. */
+/*
+ * Moves `at` back to the first byte of a character; at most three bytes, as text may be no UTF-8.
+ */
 static uint32_t char_begin(struct str text, uint32_t at)
 {
 	for (int i = 0; i < 3 && at > 0 && at < text.n; i++) {

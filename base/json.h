@@ -32,7 +32,8 @@ void json_int(struct json *json, int64_t value);
 void json_double(struct json *json, double value);
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
-void json_raw(struct json *json, const char *text); /* text that is a JSON value already; NULL gives null */
+/* text that is a JSON value already; NULL gives null */
+void json_raw(struct json *json, const char *text);
 /* key and value in one call */
 void json_kstring(struct json *json, const char *key, const char *text);
 void json_kint(struct json *json, const char *key, int64_t value);

@@ -445,8 +445,8 @@ static bool has_slice(const struct value *items, uint32_t n)
 }
 
 /* Plain indices give extent 1, slices their own. */
-static struct value device_region(struct eval *ev, struct buffer *buffer, const struct value *items,
-                                  uint32_t n, const struct ast_expr *index)
+static struct value region_of(struct eval *ev, struct buffer *buffer, const struct value *items,
+                              uint32_t n, const struct ast_expr *index)
 {
 	struct region_value *region = arena_new(ev->cx->arena, struct region_value);
 
@@ -469,6 +469,49 @@ static struct value device_region(struct eval *ev, struct buffer *buffer, const 
 	return (struct value){ .kind = V_REGION, .as.region = region };
 }
 
+bool device_has_slice(const struct value *index)
+{
+	const struct value *items;
+	uint32_t n = index_items(index, &items);
+
+	return index->kind != V_NONE && has_slice(items, n);
+}
+
+struct value device_region(struct eval *ev, struct buffer *buffer, const struct value *index,
+                           struct span span)
+{
+	const struct value *items;
+	uint32_t n = index_items(index, &items);
+
+	return region_of(ev, buffer, items, n, &(struct ast_expr){ .kind = EX_NONE, .span = span });
+}
+
+/* As many lanes as the region has elements. */
+const struct expr *device_broadcast(struct eval *ev, const struct expr *e,
+                                    const struct region_value *region)
+{
+	struct dtype type = e->type;
+	int64_t lanes = 1;
+
+	for (uint32_t i = 0; i < region->buffer->rank; i++)
+		lanes *= region->extent[i];
+	type.lanes = (uint16_t)lanes;
+	return lanes == 1 ? e
+	                  : expr_call(ev->pool, type, intern_text(ev->cx->names, "broadcast"), &e, 1);
+}
+
+/* A vector index (T.Ramp) gives as many elements. */
+struct dtype device_element_type(const struct buffer *buffer, const struct expr *const *index)
+{
+	struct dtype type = buffer->type;
+
+	for (uint32_t i = 0; i < buffer->rank; i++) {
+		if (index[i]->type.lanes > 1)
+			type.lanes = (uint16_t)(type.lanes * index[i]->type.lanes);
+	}
+	return type;
+}
+
 /* All plain indices give a load, which tile operations take as the corner of a tile. */
 struct value device_subscript(struct eval *ev, struct buffer *buffer, struct value index,
                               const struct ast_expr *e)
@@ -480,7 +523,7 @@ struct value device_subscript(struct eval *ev, struct buffer *buffer, struct val
 
 	trace_use(ev, buffer);
 	if (has_slice(items, n))
-		return device_region(ev, buffer, items, n, index_ast);
+		return region_of(ev, buffer, items, n, index_ast);
 	if (buffer->scope == SCOPE_VAR && n == 1 && items[0].kind == V_INT && items[0].as.integer == 0)
 		return VALUE_EXPR(expr_load(ev->pool, buffer, buffer->type, NULL, 0));
 	if (!check_rank(ev, buffer, n, index_ast->span))
@@ -490,5 +533,5 @@ struct value device_subscript(struct eval *ev, struct buffer *buffer, struct val
 		if (!at[i])
 			return VALUE_ERROR;
 	}
-	return VALUE_EXPR(expr_load(ev->pool, buffer, buffer->type, at, n));
+	return VALUE_EXPR(expr_load(ev->pool, buffer, device_element_type(buffer, at), at, n));
 }

@@ -10,8 +10,9 @@
  *         with T.Kernel(...) as bx: ...
  *         return C
  *
- * The file is evaluated once: T.const looks its sizes up in the shapes of the tensors by the
- * annotations' text, so no second pass over the body is needed.
+ * Before the kernel is built, a probe runs its body up to the launch with unknown sizes as symbols:
+ * where a tensor's annotation has such a symbol as an extent or a stride, the tensor's shape tells
+ * the size. The same goes for k.compile(M=64), which names sizes directly.
  */
 #include "analyzer/frontend/eval.h"
 
@@ -33,6 +34,25 @@ static bool spells_tensor(const struct eval *ev, const struct ast_expr *e)
 	       strcmp(name, "Buffer") == 0;
 }
 
+/* The annotation `name: T.Tensor(...)` in the body, also in branches of it, or NULL. */
+static const struct ast_expr *body_annotation(const struct ast_body *body, sym_t name)
+{
+	const struct ast_expr *found = NULL;
+
+	for (uint32_t i = 0; i < body->n && !found; i++) {
+		const struct ast_stmt *st = body->p[i];
+
+		if (st->kind == ST_ANNOTATED && !st->as.annotated.value &&
+		    st->as.annotated.target->kind == EX_NAME && st->as.annotated.target->as.name == name)
+			found = st->as.annotated.annotation;
+		for (uint32_t a = 0; st->kind == ST_IF && a < st->as.if_.arms.n && !found; a++)
+			found = body_annotation(&st->as.if_.arms.p[a].body, name);
+		if (st->kind == ST_IF && !found)
+			found = body_annotation(&st->as.if_.otherwise, name);
+	}
+	return found;
+}
+
 /* The annotation that types a tensor argument, or NULL. */
 static const struct ast_expr *tensor_annotation(const struct eval *ev, const struct ast_stmt *def,
                                                 sym_t name)
@@ -45,20 +65,27 @@ static const struct ast_expr *tensor_annotation(const struct eval *ev, const str
 		if (param->name == name && param->annotation && spells_tensor(ev, param->annotation))
 			return param->annotation;
 	}
-	for (uint32_t i = 0; i < d->body.n; i++) {
-		const struct ast_stmt *st = d->body.p[i];
-
-		if (st->kind == ST_ANNOTATED && !st->as.annotated.value &&
-		    st->as.annotated.target->kind == EX_NAME && st->as.annotated.target->as.name == name)
-			return st->as.annotated.annotation;
-	}
-	return NULL;
+	return body_annotation(&d->body, name);
 }
 
 /* Tensors are no host parameters: they need no value. */
 bool eager_is_tensor(const struct eval *ev, const struct ast_stmt *def, sym_t name)
 {
 	return tensor_annotation(ev, def, name) != NULL;
+}
+
+/* A jit function with typed tensors is a kernel, even when a macro opens its launch. */
+bool eager_has_tensors(const struct eval *ev, const struct ast_stmt *def)
+{
+	const struct ast_params *params = &def->as.def.params;
+
+	for (uint32_t i = 0; i < params->n; i++) {
+		const struct ast_expr *annotation = tensor_annotation(ev, def, params->p[i].name);
+
+		if (annotation && spells_tensor(ev, annotation))
+			return true;
+	}
+	return false;
 }
 
 /* Parses "1024x512:float16"; the type may be left out. */
@@ -142,8 +169,8 @@ static const struct ast_expr *annotated_shape(const struct ast_stmt *def,
 		shape = annotation->as.call.args.p[0].value;
 	if (annotation->kind == EX_SUBSCRIPT)
 		shape = annotation->as.subscript.index;
-	if (shape && shape->kind == EX_TUPLE && shape->as.items.n == 2 &&
-	    annotation->kind == EX_SUBSCRIPT)
+	if (shape && shape->kind == EX_TUPLE && shape->as.items.n &&
+	    (shape->as.items.p[0]->kind == EX_TUPLE || shape->as.items.p[0]->kind == EX_LIST))
 		shape = shape->as.items.p[0];
 	shape = shape ? named_shape(def, shape) : NULL;
 	return shape && (shape->kind == EX_TUPLE || shape->kind == EX_LIST) ? shape : NULL;
@@ -170,6 +197,16 @@ static int64_t const_from_tensors(struct eval *ev, const struct kernel *kernel, 
 	return -1;
 }
 
+/* The size that a probe or a call has found, or NULL. */
+static struct known_size *find_size(const struct kernel *kernel, sym_t name)
+{
+	for (uint32_t i = 0; i < kernel->sizes.n; i++) {
+		if (kernel->sizes.p[i].name == name)
+			return &kernel->sizes.p[i];
+	}
+	return NULL;
+}
+
 /* A size that T.const names, as a parameter; its value_json is NULL while it is missing. */
 static struct host_param size_param(struct eval *ev, const struct kernel *kernel, struct str text,
                                     struct span span)
@@ -179,13 +216,14 @@ static struct host_param size_param(struct eval *ev, const struct kernel *kernel
 		                        .required = true,
 		                        .span = span };
 	const struct frontend_set *set = find_set_named(ev, param.name);
+	const struct known_size *size = find_size(kernel, name);
 	struct value value = VALUE_INT(-1);
 
 	if (set)
 		value = set_value(ev, set);
 	else
-		value.as.integer = const_from_tensors(ev, kernel, name);
-	param.origin = set ? PARAM_SET : PARAM_TENSOR;
+		value.as.integer = size ? size->value : const_from_tensors(ev, kernel, name);
+	param.origin = set ? PARAM_SET : size ? size->origin : PARAM_TENSOR;
 	if (value.kind == V_INT && value.as.integer > 0)
 		param.value_json = arena_printf(ev->cx->arena, "%lld", (long long)value.as.integer);
 	return param;
@@ -242,6 +280,16 @@ static struct value const_value(struct eval *ev, struct str text, struct span sp
 	struct trace *trace = ev->trace;
 	struct host_param param = size_param(ev, trace->kernel, text, span);
 
+	if (trace->is_probe && param.origin != PARAM_SET) {
+		struct var *var =
+			expr_new_var(ev->pool, VAR_SYMBOL, intern(ev->cx->names, text), DTYPE_I32);
+
+		var->min = 1;
+		var->max = INT32_MAX;
+		return VALUE_EXPR(expr_of_var(ev->pool, var));
+	}
+	if (trace->is_probe)
+		return VALUE_INT(strtoll(param.value_json, NULL, 10));
 	vec_push(ev->cx->arena, &trace->kernel->params, param);
 	vec_push(ev->cx->arena, &trace->program->host_params, param);
 	trace->is_missing |= !param.value_json;
@@ -320,6 +368,23 @@ static struct value torch_tensor(struct eval *ev, struct call *call)
 	return result;
 }
 
+/* Extents of a tensor that a call passes; false when they are not known. */
+static bool passed_dims(const struct value *value, struct tensor_dims *dims)
+{
+	if (value->kind == V_OPAQUE && value->as.opaque->dims) {
+		*dims = *value->as.opaque->dims;
+		return true;
+	}
+	if (value->kind != V_TENSOR)
+		return false;
+	dims->rank = value->as.tensor->rank;
+	for (uint32_t i = 0; i < dims->rank; i++) {
+		if (!expr_is_int(value->as.tensor->shape[i], &dims->extent[i]))
+			return false;
+	}
+	return true;
+}
+
 /* Remembers the shapes of the tensors that a call passes. */
 void eager_note_tensors(struct eval *ev, const struct function *function, struct frame *frame)
 {
@@ -331,16 +396,131 @@ void eager_note_tensors(struct eval *ev, const struct function *function, struct
 		sym_t name = function->params->p[i].name;
 		const struct binding *binding = frame_find(frame, name);
 
-		if (binding && binding->value.kind == V_OPAQUE && binding->value.as.opaque->dims)
-			vec_push(ev->cx->arena, &kernel->tensors,
-			         (struct tensor_arg){ name, *binding->value.as.opaque->dims });
+		struct tensor_arg tensor = { .name = name };
+
+		if (binding && passed_dims(&binding->value, &tensor.dims))
+			vec_push(ev->cx->arena, &kernel->tensors, tensor);
 	}
+}
+
+/* The probe */
+
+/* One extent or stride that is a symbol and nothing else. */
+static void note_size(struct eval *ev, const struct expr *e, int64_t value)
+{
+	struct kernel *kernel = ev->trace->kernel;
+	struct known_size *known;
+
+	if (e->kind != EXPR_VAR || e->as.var->kind != VAR_SYMBOL)
+		return;
+	known = find_size(kernel, e->as.var->name);
+	if (known && known->origin == PARAM_CALL)
+		*known = (struct known_size){ known->name, value, PARAM_TENSOR };
+	if (!known)
+		vec_push(ev->cx->arena, &kernel->sizes,
+		         (struct known_size){ e->as.var->name, value, PARAM_TENSOR });
+}
+
+/* Strides are those of a dense tensor. */
+void eager_note_sizes(struct eval *ev, sym_t name, const struct tensor_type *type)
+{
+	struct tensor_dims dims;
+	int64_t stride = 1;
+
+	if (!find_dims(ev, ev->trace->kernel, name, &dims) || dims.rank != type->rank)
+		return;
+	for (uint32_t i = dims.rank; i-- > 0;) {
+		note_size(ev, type->shape[i], dims.extent[i]);
+		if (type->has_strides)
+			note_size(ev, type->strides[i], stride);
+		if (__builtin_mul_overflow(stride, dims.extent[i], &stride))
+			return;
+	}
+}
+
+/* Does a statement of the body name sizes? */
+static bool has_sizes(const struct eval *ev, const struct ast_body *body)
+{
+	for (uint32_t i = 0; i < body->n; i++) {
+		if (const_names(ev, body->p[i]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Runs the statements in front of the launch in a trace of its own, which is thrown away with all
+ * its messages: the real run repeats them.
+ */
+void eager_probe(struct eval *ev, const struct function *function, const struct frame *frame)
+{
+	struct trace trace = { .kernel = function->kernel, .is_probe = true };
+	const struct ast_body *body = &function->def->as.def.body;
+	struct frame *copy = new_frame(ev, frame->parent, function);
+	struct diag_list diags = ev->cx->diags;
+	bool was_strict = ev->is_strict;
+	struct value result;
+
+	assert(!ev->trace);
+	if (!has_sizes(ev, body))
+		return;
+	for (uint32_t i = 0; i < frame->names.n; i++)
+		bind_name(ev, copy, (sym_t)frame->names.entries[i].key,
+		          ((struct binding *)frame->names.entries[i].value.pointer)->value);
+	trace.program = tile_new(ev->cx, ev->pool);
+	copy->is_traced = true;
+	ev->cx->diags = (struct diag_list){ .arena = ev->cx->arena };
+	ev->trace = &trace;
+	ev->is_strict = true;
+	for (uint32_t i = 0; i < body->n && body->p[i]->kind != ST_WITH; i++) {
+		struct ast_stmt *st = body->p[i];
+
+		if (exec_body(ev, copy, &(struct ast_body){ &st, 1, 1 }, &result) == FLOW_RETURN)
+			break;
+	}
+	ev->trace = NULL;
+	ev->is_strict = was_strict;
+	if (!ev->is_fatal)
+		ev->cx->diags = diags;
+}
+
+/* Does the call's keyword name a parameter of the function? */
+static bool names_param(const struct function *function, sym_t name)
+{
+	for (uint32_t i = 0; i < function->params->n; i++) {
+		if (function->params->p[i].name == name)
+			return true;
+	}
+	return false;
+}
+
+/* k.compile(M=64, block=32): a call, in which keywords may name sizes of T.const. */
+static struct value f_compile(struct eval *ev, struct call *call)
+{
+	const struct function *function = call->self.as.function;
+	struct call inner = { .span = call->span,
+		                  .callee_span = call->callee_span,
+		                  .name = call->name,
+		                  .frame = call->frame };
+
+	for (uint32_t i = 0; i < call->args.n; i++) {
+		const struct arg *arg = &call->args.p[i];
+		int64_t size;
+
+		if (!arg->name || !function->kernel || names_param(function, arg->name))
+			vec_push(ev->cx->arena, &inner.args, *arg);
+		else if (value_int(arg->value, &size) && !find_size(function->kernel, arg->name))
+			vec_push(ev->cx->arena, &function->kernel->sizes,
+			         (struct known_size){ arg->name, size, PARAM_CALL });
+	}
+	return call_value(ev, call->self, &inner);
 }
 
 static const struct builtin rows[] = {
 #define T "tilelang.language"
 	{ T, "const", "names dtype?", t_const },    { T, "empty", "* dtype", t_empty },
 #undef T
+	{ "function", "compile", "**", f_compile }, { "function", "get_tir", "**", f_compile },
 	{ "torch", "randn", "**", torch_tensor },   { "torch", "rand", "**", torch_tensor },
 	{ "torch", "randint", "**", torch_tensor }, { "torch", "empty", "**", torch_tensor },
 	{ "torch", "zeros", "**", torch_tensor },   { "torch", "ones", "**", torch_tensor },

@@ -27,8 +27,9 @@ const char *ev_source_text(struct eval *ev, struct span span)
 		at++;
 	while (at > 0 && at < n && ((unsigned char)source->text.p[span.begin + at] & 0xc0) == 0x80)
 		at--;
-	return arena_printf(ev->cx->arena, "%.*s%s", (int)at, source->text.p + span.begin,
-	                    at < n ? "..." : "");
+	if (at == n)
+		return arena_strndup(ev->cx->arena, source->text.p + span.begin, at);
+	return arena_printf(ev->cx->arena, "%.*s...", (int)at, source->text.p + span.begin);
 }
 
 /* The file's own words say best what a value is. */

@@ -31,7 +31,8 @@ struct frame {
 	struct frame *parent;
 	const struct function *function; /* NULL for the module and comprehensions */
 	bool is_traced;
-	vec_of(sym_t) globals; /* `global` names */
+	const struct dict *config; /* of a factory's call: what --config sets; NULL nothing */
+	vec_of(sym_t) globals;     /* `global` names */
 	vec_of(sym_t) nonlocals;
 	vec_of(struct host_param) settled; /* of a factory's call: its parameters */
 };
@@ -46,8 +47,11 @@ struct trace {
 	uint32_t n_parallel;             /* of these, T.Parallel */
 	struct map names;                /* sym of every name given so far -> how often */
 	uint32_t n_failed;               /* statements with errors */
+	uint32_t n_failed_outside;       /* of these, outside launches */
 	bool is_missing;                 /* a size that T.const names is not known */
-	vec_of(struct buffer *) outputs; /* of T.empty: arguments behind the others */
+	bool is_probe;                   /* only looks for these sizes, see eager.c */
+	vec_of(struct buffer *) outputs; /* of T.empty, T.alloc_global: arguments behind the others */
+	struct map reducers;             /* id of a T.alloc_reducer buffer -> 1 + enum reduce_kind */
 };
 
 /* A tensor that a call passes to an eager kernel. */
@@ -56,18 +60,32 @@ struct tensor_arg {
 	struct tensor_dims dims;
 };
 
+/* A size of T.const that the shape of a tensor tells, or a call such as k.compile(M=64). */
+struct known_size {
+	sym_t name;
+	int64_t value;
+	enum param_origin origin;
+};
+
+/* What --assume says of a symbol. */
+struct assumption {
+	sym_t name;
+	int64_t min, max, divisor;
+};
+
 enum kernel_form { KERNEL_PRIM_FUNC, KERNEL_EAGER };
 
 /* A kernel function of the file. */
 struct kernel {
 	const struct ast_stmt *def;
 	enum kernel_form form;
-	const char *name, *factory;            /* as in struct kernel_info */
-	vec_of(const struct ast_stmt *) chain; /* functions around it, outermost first */
-	struct tile_program *program;
+	const char *name, *factory;             /* as in struct kernel_info */
+	vec_of(const struct ast_stmt *) chain;  /* functions around it, outermost first */
+	struct tile_program *program, *outline; /* as in struct kernel_info */
 	struct diag_list diags;
 	vec_of(struct host_param) params;  /* of the call that counts */
 	vec_of(struct tensor_arg) tensors; /* eager: of that call */
+	vec_of(struct known_size) sizes;   /* eager: what they tell */
 	bool is_selected, is_traced, is_missing, is_failed;
 	bool is_returned; /* a factory returned it */
 };
@@ -87,8 +105,11 @@ struct eval {
 	struct map builtins;  /* hash of module and name -> const struct builtin * */
 	struct map weights;   /* id of a device expression -> its nodes as a tree << 32 | its height */
 	struct map functions; /* address of a DEF -> its last struct function * */
+	struct map imports;   /* sym of a path -> struct frame * of that file, NULL while it runs */
+	uint32_t n_importing; /* files that are being imported, nested */
 	struct eval_limits limits;
 	uint64_t steps, serial;
+	uint64_t n_effects; /* changes of containers and calls of factories so far */
 	uint32_t depth, n_calls;
 	size_t begin_bytes;
 	bool is_strict;
@@ -96,6 +117,7 @@ struct eval {
 	bool has_reported; /* the last ev_error became a diagnostic */
 	struct trace *trace;
 	vec_of(struct kernel *) kernels;
+	vec_of(struct assumption) assumptions;
 };
 
 enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_STOP /* error: unwind */ };
@@ -143,8 +165,9 @@ struct builtin_table {
 	uint32_t n;
 };
 
-extern const struct builtin_table host_builtins, host_methods, host_modules, host_device, lang_scalars, lang_ops,
-	lang_shapes, lang_eager;
+extern const struct builtin_table host_builtins, host_methods, host_modules, host_device,
+	lang_scalars, lang_ops, lang_shapes, lang_eager, lang_layouts, lang_atomics, lang_barriers,
+	lang_tiles, lang_memory, lang_blocks, lang_calls, lang_hints;
 
 /* eval_expr.c */
 struct value eval_expr(struct eval *ev, struct frame *frame, const struct ast_expr *e);
@@ -237,6 +260,16 @@ const struct expr *device_cast(struct eval *ev, struct dtype type, const struct 
 /* buffer[index]: a load when all dimensions have an index, else a region. */
 struct value device_subscript(struct eval *ev, struct buffer *buffer, struct value index,
                               const struct ast_expr *e);
+/* The type of buffer[index]. */
+struct dtype device_element_type(const struct buffer *buffer, const struct expr *const *index);
+/* Does an index have a part that stands for several elements? */
+bool device_has_slice(const struct value *index);
+/* A V_REGION of such an index; V_ERROR after an error. */
+struct value device_region(struct eval *ev, struct buffer *buffer, const struct value *index,
+                           struct span span);
+/* A vector of equal elements, as many as the region has. */
+const struct expr *device_broadcast(struct eval *ev, const struct expr *e,
+                                    const struct region_value *region);
 /* Index expressions of an element; false after an error. */
 bool device_index(struct eval *ev, const struct buffer *buffer, struct value index,
                   struct span span, const struct expr *out[MAX_RANK]);
@@ -280,27 +313,115 @@ void trace_kernel(struct eval *ev, struct kernel *kernel, const struct function 
 /* host_device.c: the one name of a module that is known by several */
 const char *module_alias(const char *path);
 
+/* trace_blocks.c */
+/* A body of the file that becomes a block of the program. */
+struct body_run {
+	struct block *block;
+	const struct ast_body *body;
+	uint64_t serial;  /* device values bound after this end with the block */
+	struct span span; /* of its head */
+};
+enum flow trace_run_block(struct eval *ev, struct frame *frame, const struct body_run *run);
+/* T.grid: one serial loop inside the other. */
+enum flow trace_nest(struct eval *ev, struct frame *frame, const struct ast_stmt *st,
+                     const struct loop_value *loop);
+/* T.thread_binding and T.Persistent. */
+enum flow trace_bound_loop(struct eval *ev, struct frame *frame, const struct ast_stmt *st,
+                           const struct loop_value *loop);
+/* `with T.ws(0):` and its kin. */
+enum flow trace_context(struct eval *ev, struct frame *frame, const struct ast_with_item *item,
+                        const struct context_value *context, const struct ast_body *body);
+/* A call whose value nobody takes: an EVALUATE statement when it may have an effect. */
+bool trace_evaluate(struct eval *ev, struct value value, struct span span);
+/* lang_ops.c */
+/* An operand before its extents are settled. */
+struct tile_operand {
+	struct region region;
+	bool is_point; /* A[i, j]: a corner, whose extents the other side gives */
+};
+/* Buffers, parts of buffers and points; false after an error. */
+bool lang_operand(struct eval *ev, const struct call *call, const struct arg *arg,
+                  struct tile_operand *out);
+/* Extents of a point from the other side: aligned at the end, ones in front. */
+bool lang_extents_from(struct eval *ev, struct tile_operand *point,
+                       const struct tile_operand *other);
+/* Both operands of a copy, with their extents; false after an error. */
+bool lang_pair(struct eval *ev, const struct call *call, struct region *src, struct region *dst);
+/* A statement for the operation, where operations may stand; NULL after an error. */
+struct op *lang_new_op(struct eval *ev, const struct call *call, enum op_kind kind);
+/* policy=T.GemmWarpPolicy.X; false after an error. */
+bool lang_policy(struct eval *ev, const struct arg *arg, int64_t *policy);
+
+/* lang_calls.c */
+/* A call of a device function by name, with any arguments; V_ERROR after an error. */
+struct value lang_device_call(struct eval *ev, const struct call *call, const char *name,
+                              struct dtype type);
+/* An argument of such a call: numbers, addresses of buffers, texts. NULL after an error. */
+const struct expr *lang_call_arg(struct eval *ev, struct value value, struct span span);
+/* The address of an element. */
+const struct expr *lang_address(struct eval *ev, const struct expr *load);
+
+/* lang_memory.c */
+/* "shared", "shared.dyn", "local.fragment", ...; false when it is none. */
+bool lang_scope(struct str text, enum scope *scope);
+/* The buffer whose memory the argument `data=` is (A, or A.data), or NULL. */
+struct buffer *lang_data(const struct arg *data);
+/* The same memory under another shape or type. */
+struct value lang_alias(struct eval *ev, const struct call *call, struct buffer *buffer,
+                        const struct tensor_type *type);
+
 /* lang_scalars.c */
 /* T.float16(x): a cast, or a constant of that type. */
 struct value call_dtype(struct eval *ev, struct dtype type, struct call *call);
 
 /* lang_shapes.c */
 struct value lang_attribute(struct eval *ev, sym_t name, struct span span);
-struct value lang_tensor_subscript(struct eval *ev, struct value index, struct span span);
+struct value lang_tensor_subscript(struct eval *ev, const struct builtin *builtin,
+                                   struct value index, struct span span);
 
+/* A new tile of the launch; the assignment gives it its name. */
+struct value lang_new_buffer(struct eval *ev, const struct call *call, enum scope scope,
+                             const struct tensor_type *type);
 /* Extents that a shape argument lists; false after an error. */
 bool lang_shape(struct eval *ev, struct value shape, struct span span, struct tensor_type *out);
 
 /* eager.c */
 /* Is the parameter a tensor, by its annotation in the signature or in the body? */
 bool eager_is_tensor(const struct eval *ev, const struct ast_stmt *def, sym_t name);
+bool eager_has_tensors(const struct eval *ev, const struct ast_stmt *def);
+/* In a probe: what a tensor's known extents tell of the sizes that its annotation names. */
+void eager_note_sizes(struct eval *ev, sym_t name, const struct tensor_type *type);
+/* Finds the sizes of T.const that the tensors' shapes tell. */
+void eager_probe(struct eval *ev, const struct function *function, const struct frame *frame);
 void eager_note_tensors(struct eval *ev, const struct function *function, struct frame *frame);
 bool eager_check_tensors(struct eval *ev);
 /* Adds the sizes that T.const names in the body to the parameters of a kernel that was not built.
  */
 void eager_declare_sizes(struct eval *ev, struct kernel *kernel);
 
+/* assume.c */
+/* Reads all of --assume; false after an error. */
+bool assume_read(struct eval *ev);
+/* Narrows a new variable by the assumptions about its name. */
+void assume_of_var(const struct eval *ev, struct var *var);
+
+/* imports.c */
+void exec_imports(struct eval *ev, struct frame *frame, const struct ast_stmt *st);
+
+/* decorators.c */
+/* Pass configurations of jit decorators, into the program. */
+void decorators_pass_configs(struct eval *ev, const struct kernel *kernel,
+                             struct tile_program *program);
+bool decorators_have_configs(const struct eval *ev, const struct kernel *kernel);
+/* Entry --config of the function's autotune configurations: parameters to values, or NULL. */
+const struct dict *decorators_chosen_config(struct eval *ev, const struct function *function,
+                                            struct frame *frame);
+void decorators_list_configs(struct eval *ev, const struct kernel *kernel,
+                             struct config_texts *out);
+
 /* kernels.c */
+/* The last name of a decorator: `@tilelang.jit(out_idx=-1)` gives jit; 0 when it has none. */
+sym_t decorator_name(const struct ast_expr *e);
 bool find_kernels(struct eval *ev);
 struct kernel *kernel_of(const struct eval *ev, const struct ast_stmt *def);
 bool def_has_kernel(const struct eval *ev, const struct ast_stmt *def);

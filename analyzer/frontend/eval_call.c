@@ -20,8 +20,9 @@ static uint64_t builtin_key(const char *module, const char *name)
 void builtins_init(struct eval *ev)
 {
 	const struct builtin_table *const tables[] = {
-		&host_builtins, &host_methods, &host_modules, &host_device, &lang_scalars,
-		&lang_ops,      &lang_shapes,  &lang_eager,
+		&host_builtins, &host_methods, &host_modules, &host_device,  &lang_scalars,  &lang_ops,
+		&lang_shapes,   &lang_eager,   &lang_layouts, &lang_atomics, &lang_barriers, &lang_tiles,
+		&lang_memory,   &lang_blocks,  &lang_calls,   &lang_hints,
 	};
 
 	for (size_t t = 0; t < sizeof(tables) / sizeof(*tables); t++) {
@@ -195,6 +196,8 @@ static bool bind_keyword(struct eval *ev, struct binder *b, const struct arg *ar
 		dict_set(ev->cx->arena, b->double_star.as.dict, VALUE_STR(str_of(text)), arg->value);
 		return true;
 	}
+	if (b->function->is_factory && strncmp(text, "__", 2) == 0)
+		return true; /* for the decorator, not for the factory */
 	ev_error(ev, DIAG_E0210, arg->whole, "%s has no parameter %s", b->call->name, text);
 	return false;
 }
@@ -401,6 +404,8 @@ static struct value call_builtin(struct eval *ev, const struct builtin *builtin,
 	}
 	if (strcmp(builtin->signature, "**") != 0 && !bind_slots(ev, call, builtin->signature))
 		return ev->is_strict ? VALUE_ERROR : ev_opaque(ev, call->span, NULL);
+	ev->n_effects += strcmp(builtin->module, "list") == 0 || strcmp(builtin->module, "dict") == 0 ||
+	                 strcmp(builtin->module, "set") == 0;
 	call->builtin = builtin;
 	return builtin->handler(ev, call);
 }
@@ -418,8 +423,13 @@ struct value call_value(struct eval *ev, struct value callee, struct call *call)
 	}
 	if (callee.kind == V_DTYPE)
 		return call_dtype(ev, callee.as.dtype, call);
-	if (callee.kind == V_OPAQUE || callee.kind == V_KERNEL || callee.kind == V_MODULE)
-		return ev_opaque(ev, call->span, NULL);
+	if (callee.kind == V_OPAQUE || callee.kind == V_KERNEL || callee.kind == V_MODULE) {
+		struct value result = ev_opaque(ev, call->span, NULL);
+
+		if (callee.kind == V_OPAQUE)
+			((struct opaque *)(uintptr_t)result.as.opaque)->dims = callee.as.opaque->dims;
+		return result;
+	}
 	return ev_error(ev, DIAG_E0202, call->callee_span, "%s cannot be called",
 	                value_type_text(callee));
 }

@@ -471,6 +471,44 @@ static struct value eval_lambda(struct eval *ev, struct frame *frame, const stru
 	return (struct value){ .kind = V_FUNCTION, .as.function = function };
 }
 
+/* The known shape of a host tensor. */
+static struct value shape_of(struct eval *ev, const struct tensor_dims *dims)
+{
+	struct value shape = value_sequence(ev->cx->arena, V_TUPLE);
+
+	for (uint32_t i = 0; i < dims->rank; i++)
+		vec_push(ev->cx->arena, shape.as.sequence, VALUE_INT(dims->extent[i]));
+	return shape;
+}
+
+/* Is it a method of tensors that leaves the shape alone? */
+static bool keeps_shape(const char *name)
+{
+	static const char *const names[] = { "cuda",     "to",         "half",          "float",
+		                                 "bfloat16", "clone",      "clamp",         "detach",
+		                                 "normal_",  "contiguous", "requires_grad_" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Of a host tensor the shape is known, also behind .cuda() and its kin. */
+static struct value opaque_attribute(struct eval *ev, struct value object, const struct ast_expr *e)
+{
+	const char *name = sym_text(ev->cx->names, e->as.attribute.name);
+	const struct tensor_dims *dims = object.as.opaque->dims;
+	struct value result = ev_opaque(ev, e->span, NULL);
+
+	if (dims && strcmp(name, "shape") == 0)
+		return shape_of(ev, dims);
+	if (dims && keeps_shape(name))
+		((struct opaque *)(uintptr_t)result.as.opaque)->dims = dims;
+	return result;
+}
+
 /* An attribute of something unknown is unknown, and says so in its own words. */
 static struct value eval_attribute_expr(struct eval *ev, struct frame *frame,
                                         const struct ast_expr *e)
@@ -480,7 +518,7 @@ static struct value eval_attribute_expr(struct eval *ev, struct frame *frame,
 	if (object.kind == V_ERROR)
 		return object;
 	if (object.kind == V_OPAQUE)
-		return ev_opaque(ev, e->span, NULL);
+		return opaque_attribute(ev, object, e);
 	return eval_attribute(ev, object, e->as.attribute.name, e->as.attribute.name_span);
 }
 

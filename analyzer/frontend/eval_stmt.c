@@ -108,6 +108,7 @@ static bool assign_subscript(struct eval *ev, struct frame *frame, const struct 
 		return trace_store(ev, object.as.buffer, index, value, target->span);
 	if (object.kind == V_OPAQUE || index.kind == V_OPAQUE || object.kind == V_KERNEL)
 		return true;
+	ev->n_effects++;
 	if (object.kind == V_DICT) {
 		dict_set(ev->cx->arena, object.as.dict, index, value);
 		return true;
@@ -191,6 +192,7 @@ static enum flow exec_augmented(struct eval *ev, struct frame *frame, const stru
 			return FLOW_STOP;
 		for (uint32_t i = 0; i < items.n; i++)
 			vec_push(ev->cx->arena, old.as.sequence, items.p[i]);
+		ev->n_effects++;
 		return FLOW_NEXT;
 	}
 	value = eval_binary(ev, st->as.augmented.op, old, value, st->span);
@@ -338,10 +340,46 @@ static enum flow exec_if(struct eval *ev, struct frame *frame, const struct ast_
 	return exec_body(ev, frame, &st->as.if_.otherwise, result);
 }
 
+/* Is the name one of a loop's targets? */
+static bool is_target(const struct ast_expr *target, sym_t name)
+{
+	bool found = target->kind == EX_NAME && target->as.name == name;
+
+	for (uint32_t i = 0;
+	     (target->kind == EX_TUPLE || target->kind == EX_LIST) && i < target->as.items.n; i++)
+		found |= target->as.items.p[i]->kind == EX_NAME && target->as.items.p[i]->as.name == name;
+	return found;
+}
+
+/* The same of the loops inside it. */
+static bool is_loop_target(const struct ast_stmt *loop, sym_t name)
+{
+	bool found = is_target(loop->as.for_.target, name);
+
+	for (uint32_t i = 0; i < loop->as.for_.body.n && !found; i++)
+		found = loop->as.for_.body.p[i]->kind == ST_FOR &&
+		        is_loop_target(loop->as.for_.body.p[i], name);
+	return found;
+}
+
+/* Has the frame bound nothing since `serial` but loops' targets and unknown values? */
+static bool binds_nothing(const struct frame *frame, const struct ast_stmt *loop, uint64_t serial)
+{
+	for (uint32_t i = 0; i < frame->names.n; i++) {
+		const struct binding *binding = frame->names.entries[i].value.pointer;
+
+		if (binding->serial > serial && binding->value.kind != V_OPAQUE &&
+		    !is_loop_target(loop, (sym_t)frame->names.entries[i].key))
+			return false;
+	}
+	return true;
+}
+
 /* Loops of the kernel language become loops of the program, all others run here. */
 static enum flow exec_for(struct eval *ev, struct frame *frame, const struct ast_stmt *st,
                           struct value *result)
 {
+	enum { MANY_TURNS = 16 };
 	struct value iterable = eval_expr(ev, frame, st->as.for_.iterable);
 	struct sequence items = { 0 };
 
@@ -354,6 +392,7 @@ static enum flow exec_for(struct eval *ev, struct frame *frame, const struct ast
 	if (!eval_elements(ev, iterable, st->as.for_.iterable->span, &items))
 		return FLOW_STOP;
 	for (uint32_t i = 0; i < items.n; i++) {
+		uint64_t serial = ev->serial, n_effects = ev->n_effects;
 		enum flow flow;
 
 		if (!assign_target(ev, frame, st->as.for_.target, items.p[i]))
@@ -363,6 +402,12 @@ static enum flow exec_for(struct eval *ev, struct frame *frame, const struct ast
 			return FLOW_NEXT;
 		if (flow == FLOW_RETURN || flow == FLOW_STOP)
 			return flow;
+		if (i == 0 && items.n > MANY_TURNS && !ev->is_strict && n_effects == ev->n_effects &&
+		    binds_nothing(frame, st, serial)) {
+			/* A loop that fills tensors, or checks them: it will not tell more. */
+			forget_stmt(ev, frame, st, ev_opaque(ev, st->as.for_.iterable->span, NULL));
+			return FLOW_NEXT;
+		}
 	}
 	return exec_body(ev, frame, &st->as.for_.otherwise, result);
 }
@@ -395,31 +440,47 @@ static enum flow exec_while(struct eval *ev, struct frame *frame, const struct a
 	}
 }
 
+/* The statement `with b, c: body` inside `with a, b, c: body`. */
+static struct ast_body rest_of_with(struct eval *ev, const struct ast_stmt *st)
+{
+	struct ast_stmt *rest = arena_new(ev->cx->arena, struct ast_stmt);
+	struct ast_body body = { 0 };
+
+	if (st->as.with.items.n == 1)
+		return st->as.with.body;
+	*rest = *st;
+	rest->as.with.items.p++;
+	rest->as.with.items.n--;
+	vec_push(ev->cx->arena, &body, rest);
+	return body;
+}
+
 /* Contexts of the host have no effect; T.Kernel opens a launch. */
 static enum flow exec_with(struct eval *ev, struct frame *frame, const struct ast_stmt *st,
                            struct value *result)
 {
-	for (uint32_t i = 0; i < st->as.with.items.n; i++) {
-		const struct ast_with_item *item = &st->as.with.items.p[i];
-		struct value context = eval_expr(ev, frame, item->context);
+	const struct ast_with_item *item = &st->as.with.items.p[0];
+	struct value context = eval_expr(ev, frame, item->context);
+	struct ast_body body;
 
-		if (context.kind == V_ERROR)
-			return FLOW_STOP;
-		if (context.kind == V_LAUNCH && i + 1 == st->as.with.items.n)
-			return trace_launch(ev, frame, item, context.as.launch, &st->as.with.body);
-		if (context.kind == V_LAUNCH || (ev->trace && context.kind != V_OPAQUE)) {
-			ev_error(ev, DIAG_E0204, item->context->span,
-			         "this 'with' is not supported in a kernel");
-			return FLOW_STOP;
-		}
-		if (ev->trace) {
-			ev_unsettled(ev, context, item->context->span, "this block");
-			return FLOW_STOP;
-		}
-		if (item->target)
-			assign_target(ev, frame, item->target, ev_opaque(ev, item->context->span, NULL));
+	if (context.kind == V_ERROR)
+		return FLOW_STOP;
+	body = rest_of_with(ev, st);
+	if (context.kind == V_LAUNCH)
+		return trace_launch(ev, frame, item, context.as.launch, &body);
+	if (context.kind == V_CONTEXT && context.as.context)
+		return trace_context(ev, frame, item, context.as.context, &body);
+	if (ev->trace && context.kind != V_OPAQUE && context.kind != V_CONTEXT) {
+		ev_error(ev, DIAG_E0204, item->context->span, "this 'with' is not supported in a kernel");
+		return FLOW_STOP;
 	}
-	return exec_body(ev, frame, &st->as.with.body, result);
+	if (ev->trace && context.kind == V_OPAQUE) {
+		ev_unsettled(ev, context, item->context->span, "this block");
+		return FLOW_STOP;
+	}
+	if (item->target)
+		assign_target(ev, frame, item->target, ev_opaque(ev, item->context->span, NULL));
+	return exec_body(ev, frame, &body, result);
 }
 
 /* Definitions and imports */
@@ -447,58 +508,6 @@ static enum flow exec_def(struct eval *ev, struct frame *frame, const struct ast
 		value = (struct value){ .kind = V_KERNEL, .as.kernel = kernel };
 	}
 	bind_name(ev, frame, def->name, value);
-	return FLOW_NEXT;
-}
-
-/* Modules that are known keep their path, all others are unknown values. */
-static struct value imported_module(struct eval *ev, struct str path, struct span span)
-{
-	static const char *const known[] = { "tilelang",  "math",     "torch", "itertools",
-		                                 "functools", "argparse", "tvm" };
-	uint32_t n = 0;
-
-	while (n < path.n && path.p[n] != '.')
-		n++;
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-		if (str_equal((struct str){ path.p, n }, str_of(known[i])))
-			return (struct value){ .kind = V_MODULE,
-				                   .as.module = intern_text(
-									   ev->cx->names,
-									   module_alias(arena_strndup(ev->cx->arena, path.p, path.n))) };
-	}
-	return ev_opaque(ev, span, arena_strndup(ev->cx->arena, path.p, path.n));
-}
-
-/* Names bound by `from m import *` are looked up nowhere: using one is an unknown name. */
-static enum flow exec_import(struct eval *ev, struct frame *frame, const struct ast_stmt *st)
-{
-	for (uint32_t i = 0; i < st->as.imports.n; i++) {
-		const struct ast_import *import = &st->as.imports.p[i];
-		struct str head = import->module;
-		struct value module;
-
-		while (!import->name && !import->bound && memchr(head.p, '.', head.n))
-			head.n--; /* `import a.b` binds a */
-		module = imported_module(ev, import->name || import->bound ? import->module : head,
-		                         import->span);
-		if (!import->name) {
-			bind_name(ev, frame, import->bound ? import->bound : intern(ev->cx->names, head),
-			          module);
-			continue;
-		}
-		if (strcmp(sym_text(ev->cx->names, import->name), "*") == 0)
-			continue;
-		if (find_builtin(ev, "*", import->name))
-			module = (struct value){ .kind = V_BUILTIN,
-				                     .as.builtin = find_builtin(ev, "*", import->name) };
-		else if (module.kind == V_MODULE)
-			module = eval_attribute(ev, module, import->name, import->span);
-		else
-			module = ev_opaque(ev, import->span,
-			                   arena_printf(ev->cx->arena, "%.*s.%s", STR_ARGS(import->module),
-			                                sym_text(ev->cx->names, import->name)));
-		bind_name(ev, frame, import->bound, module);
-	}
 	return FLOW_NEXT;
 }
 
@@ -596,7 +605,12 @@ static enum flow exec_delete(struct eval *ev, struct frame *frame, const struct 
 
 static enum flow exec_expr(struct eval *ev, struct frame *frame, const struct ast_stmt *st)
 {
-	return eval_expr(ev, frame, st->as.expr).kind == V_ERROR ? FLOW_STOP : FLOW_NEXT;
+	struct value value = eval_expr(ev, frame, st->as.expr);
+
+	if (value.kind == V_EXPR && ev->trace && frame->is_traced &&
+	    !trace_evaluate(ev, value, st->span))
+		return FLOW_STOP;
+	return value.kind == V_ERROR ? FLOW_STOP : FLOW_NEXT;
 }
 
 /* One statement of any kind. */
@@ -634,7 +648,8 @@ static enum flow exec_stmt(struct eval *ev, struct frame *frame, const struct as
 	case ST_TRY:
 		return exec_try(ev, frame, st, result);
 	case ST_IMPORT:
-		return exec_import(ev, frame, st);
+		exec_imports(ev, frame, st);
+		return FLOW_NEXT;
 	case ST_GLOBAL:
 	case ST_NONLOCAL:
 		return exec_names(ev, frame, st);
@@ -661,8 +676,10 @@ enum flow exec_body(struct eval *ev, struct frame *frame, const struct ast_body 
 		flow = exec_stmt(ev, frame, body->p[i], result);
 		ev_leave(ev);
 		if (flow == FLOW_STOP && !ev->is_fatal && (ev->trace || !ev->is_strict)) {
-			if (ev->trace)
+			if (ev->trace) {
 				ev->trace->n_failed++;
+				ev->trace->n_failed_outside += !ev->trace->launch || ev->trace->launch->is_implicit;
+			}
 			continue; /* the next statements may have mistakes of their own */
 		}
 		if (flow != FLOW_NEXT)

@@ -121,6 +121,38 @@ static bool check_sets(struct eval *ev)
 	return true;
 }
 
+/* An assumption about a name that no kernel here has is a typing mistake. */
+static bool check_assumptions(struct eval *ev)
+{
+	if (!assume_read(ev))
+		return false;
+	for (uint32_t i = 0; i < ev->assumptions.n; i++) {
+		const char *name = sym_text(ev->cx->names, ev->assumptions.p[i].name);
+
+		if (has_param(ev, name))
+			continue;
+		diag_report(&ev->cx->diags, DIAG_E0209, (struct span){ 0 },
+		            "--assume: no kernel here has a size %s", name);
+		return false;
+	}
+	return true;
+}
+
+/* --config needs a kernel with configurations. */
+static bool check_config(struct eval *ev)
+{
+	if (ev->options->config < 0)
+		return true;
+	for (uint32_t i = 0; i < ev->kernels.n; i++) {
+		if (ev->kernels.p[i]->is_selected && decorators_have_configs(ev, ev->kernels.p[i]))
+			return true;
+	}
+	diag_report(&ev->cx->diags, DIAG_E0209, (struct span){ 0 },
+	            "--config %lld: no kernel here has autotune configurations",
+	            (long long)ev->options->config);
+	return false;
+}
+
 /* Parameters of a kernel that no call reached, as declared. */
 static void declared_params(struct eval *ev, struct kernel *kernel)
 {
@@ -170,7 +202,10 @@ static void add_result(struct eval *ev, struct kernel *kernel, struct frontend_r
 	info->factory = kernel->factory;
 	info->span = kernel->def->as.def.name_span;
 	info->program = kernel->program;
+	info->outline = kernel->outline;
 	info->missing_params = kernel->is_missing;
+	if (ev->options->list_configs && !ev->is_fatal)
+		decorators_list_configs(ev, kernel, &info->configs);
 	info->diags = kernel->diags;
 	for (uint32_t i = 0; i < kernel->params.n; i++)
 		vec_push(ev->cx->arena, &info->params, kernel->params.p[i]);
@@ -205,7 +240,8 @@ bool frontend_run(struct cx *cx, struct expr_pool *pool, uint32_t file,
 		return false;
 	}
 	ev.module = parse_file(cx, file, ev.limits.max_calls);
-	if (!ev.module || !find_kernels(&ev) || !check_sets(&ev) || !eager_check_tensors(&ev))
+	if (!ev.module || !find_kernels(&ev) || !check_sets(&ev) || !check_config(&ev) ||
+	    !check_assumptions(&ev) || !eager_check_tensors(&ev))
 		return false;
 	run_module(&ev);
 	for (uint32_t i = 0; i < ev.kernels.n; i++) {

@@ -11,6 +11,7 @@
 #ifndef TL_FRONTEND_FRONTEND_H
 #define TL_FRONTEND_FRONTEND_H
 
+#include "analyzer/tile/target.h"
 #include "analyzer/tile/tile.h"
 
 struct frontend_limits {
@@ -33,9 +34,18 @@ struct frontend_options {
 	int64_t config; /* entry of the autotune configurations; -1 none */
 	/* The device whose properties host code may ask for; NULL: they are unknown. */
 	const struct target *target;
+	const char *import_root; /* folder of files that `import` may open; NULL none */
+	bool list_configs;       /* fill kernel_info.configs */
 	vec_of(struct frontend_set) sets;
 	vec_of(struct frontend_set) tensors;
+	vec_of(const char *) assumes; /* "M%8==0", "64<=M<=4096" */
 	struct frontend_limits limits;
+};
+
+/* Autotune configurations as JSON objects. */
+struct config_texts {
+	const char **p;
+	uint32_t n, cap;
 };
 
 /* A kernel found in the file. */
@@ -46,7 +56,11 @@ struct kernel_info {
 	struct span span;
 	vec_of(struct host_param) params;
 	struct tile_program *program; /* NULL when a parameter is missing or it failed */
+	struct tile_program
+		*outline; /* `program`, or, when only operations inside launches failed, one whose launches
+	               alone are sound; NULL when they are not known */
 	bool missing_params;
+	struct config_texts configs; /* when asked for: of the kernel or the nearest function around */
 	struct diag_list diags; /* what went wrong in it; frontend_require passes it on to cx->diags */
 };
 

@@ -567,6 +567,16 @@ static struct value b_vars(struct eval *ev, struct call *call)
 	return x.kind == V_DICT ? x : ev_opaque(ev, call->span, NULL);
 }
 
+/* getattr(T, "exp"): the attribute, when the name is known. */
+static struct value b_getattr(struct eval *ev, struct call *call)
+{
+	struct value object = call->slot[0]->value, name = call->slot[1]->value;
+
+	if (name.kind != V_STR || object.kind == V_OPAQUE)
+		return ev_opaque(ev, call->span, NULL);
+	return eval_attribute(ev, object, intern(ev->cx->names, name.as.string), call->span);
+}
+
 /* What depends on the object's insides, which the evaluator does not keep. */
 static struct value b_unknown(struct eval *ev, struct call *call)
 {
@@ -605,7 +615,7 @@ static const struct builtin rows[] = {
 	{ "", "callable", "x", b_callable },
 	{ "", "vars", "x", b_vars },
 	{ "", "type", "x", b_unknown },
-	{ "", "getattr", "x name default?", b_unknown },
+	{ "", "getattr", "x name default?", b_getattr },
 	{ "", "hasattr", "x name", b_unknown },
 	{ "", "id", "x", b_unknown },
 	{ "", "hash", "x", b_unknown },

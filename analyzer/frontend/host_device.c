@@ -104,8 +104,8 @@ static struct value d_const(struct eval *ev, struct call *call)
 }
 
 /*
- * Elements of the dense operand that one element of the metadata of a 2:4 sparse one describes: four
- * bits tell which two of four elements are there (which one of two for 32-bit types).
+ * Elements of the dense operand that one element of the metadata of a 2:4 sparse one describes:
+ * four bits tell which two of four elements are there (which one of two for 32-bit types).
  */
 static struct value d_e_factor(struct eval *ev, struct call *call)
 {
@@ -153,6 +153,7 @@ const char *module_alias(const char *path)
 {
 	static const char *const aliases[][2] = {
 		{ "tilelang.tvm", "tvm" },
+		{ "tilelang.transform.PassConfigKey", "tilelang.PassConfigKey" },
 		{ "tvm.tir", "tvm.tirx" },
 		{ "tilelang.tvm.tirx", "tvm.tirx" },
 		{ "tvm.tl.language", "tilelang.language" },

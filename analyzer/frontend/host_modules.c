@@ -244,6 +244,22 @@ static struct value a_group(struct eval *ev, struct call *call)
 	return call->self;
 }
 
+/* Marks of a profiler leave the kernel as it is. */
+
+static struct value p_context(struct eval *ev, struct call *call)
+{
+	(void)ev;
+	(void)call;
+	return (struct value){ .kind = V_CONTEXT };
+}
+
+static struct value p_nothing(struct eval *ev, struct call *call)
+{
+	(void)ev;
+	(void)call;
+	return VALUE_NONE;
+}
+
 static const struct builtin rows[] = {
 	{ "math", "sqrt", "x", m_float },
 	{ "math", "exp", "x", m_float },
@@ -264,6 +280,9 @@ static const struct builtin rows[] = {
 	{ "arguments", "parse_known_args", "**", a_parse_args },
 	{ "arguments", "add_argument_group", "**", a_group },
 	{ "arguments", "add_mutually_exclusive_group", "**", a_group },
+	{ "tilelang.tools.cuda.iket", "range", "**", p_context },
+	{ "tilelang.tools.cuda.iket", "mark", "**", p_nothing },
+	{ "tilelang.tools.cuda.iket", "payload", "**", p_nothing },
 	{ "itertools", "product", "*", i_product },
 	{ "functools", "lru_cache", "*", same_argument },
 	{ "functools", "cache", "*", same_argument },

@@ -51,6 +51,10 @@ static bool is_known_module(const char *path)
 		"tvm.tirx",
 		"tvm.tl",
 		"tilelang.jit",
+		"tilelang.PassConfigKey",
+		"tilelang.tools",
+		"tilelang.tools.cuda",
+		"tilelang.tools.cuda.iket",
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
@@ -69,6 +73,24 @@ static struct value policy_attribute(struct eval *ev, const char *text, struct s
 	}
 	return ev_error(ev, DIAG_E0203, span,
 	                "T.GemmWarpPolicy has Square, FullRow and FullCol, not %s", text);
+}
+
+/* PassConfigKey.TL_DISABLE_TMA_LOWER is the string "tl.disable_tma_lower". */
+static struct value pass_config_key(struct eval *ev, const char *text)
+{
+	struct value key = value_text(ev->cx->arena, text, strlen(text));
+	char *p = (char *)(uintptr_t)key.as.string.p;
+	bool had_dot = false;
+
+	for (uint32_t i = 0; i < key.as.string.n; i++) {
+		if (p[i] >= 'A' && p[i] <= 'Z')
+			p[i] = (char)(p[i] - 'A' + 'a');
+		if (p[i] == '_' && !had_dot) {
+			p[i] = '.';
+			had_dot = true;
+		}
+	}
+	return key;
 }
 
 /* What TVM has under the name that TileLang uses too: tirx.max, te.var. */
@@ -97,6 +119,8 @@ static struct value module_attribute(struct eval *ev, sym_t module, sym_t name, 
 		return lang_attribute(ev, name, span);
 	if (strcmp(path, "tilelang.language.GemmWarpPolicy") == 0)
 		return policy_attribute(ev, text, span);
+	if (strcmp(path, "tilelang.PassConfigKey") == 0)
+		return pass_config_key(ev, text);
 	if (strcmp(path, "math") == 0 && strcmp(text, "pi") == 0)
 		return VALUE_FLOAT(3.141592653589793);
 	if (strcmp(path, "math") == 0 && strcmp(text, "e") == 0)
@@ -129,10 +153,16 @@ static struct value buffer_attribute(struct eval *ev, const struct buffer *buffe
 
 	if (strcmp(text, "dtype") == 0)
 		return (struct value){ .kind = V_DTYPE, .as.dtype = buffer->type };
+	if (strcmp(text, "data") == 0)
+		return (struct value){ .kind = V_BUFFER, .as.buffer = (struct buffer *)(uintptr_t)buffer };
 	if (strcmp(text, "ndim") == 0)
 		return VALUE_INT(buffer->rank);
 	if (strcmp(text, "name") == 0)
 		return VALUE_STR(str_of(sym_text(ev->cx->names, buffer->name)));
+	if (strcmp(text, "data") == 0 && buffer->scope != SCOPE_VAR)
+		return VALUE_EXPR(lang_call_arg(
+			ev, (struct value){ .kind = V_BUFFER, .as.buffer = (struct buffer *)(uintptr_t)buffer },
+			(struct span){ 0 }));
 	if (strcmp(text, "shape") != 0)
 		return VALUE_ERROR;
 	shape = value_sequence(ev->cx->arena, V_TUPLE);
@@ -169,7 +199,7 @@ static struct value dtype_attribute(struct eval *ev, struct dtype type, const ch
 	if (strcmp(text, "lanes") == 0)
 		return VALUE_INT(type.lanes);
 	if (strcmp(text, "name") == 0)
-		return value_text(ev->cx->arena, dtype_name(type, name), strlen(name));
+		return value_text(ev->cx->arena, name, strlen(dtype_name(type, name)));
 	return VALUE_ERROR;
 }
 
@@ -201,6 +231,8 @@ static const char *method_table(struct value value)
 		return "buffer";
 	if (value.kind == V_ARGUMENTS)
 		return "arguments";
+	if (value.kind == V_FUNCTION && (value.as.function->is_factory || value.as.function->kernel))
+		return "function";
 	if (value.kind == V_INT)
 		return "int";
 	return value.kind == V_SET ? "set" : NULL;
@@ -235,6 +267,8 @@ struct value eval_attribute(struct eval *ev, struct value object, sym_t name, st
 		result = (struct value){ .kind = V_DTYPE, .as.dtype = object.as.expr->type };
 	else if (object.kind == V_REGION && strcmp(text, "dtype") == 0)
 		result = (struct value){ .kind = V_DTYPE, .as.dtype = object.as.region->buffer->type };
+	else if (object.kind == V_STR && strcmp(text, "value") == 0)
+		return object; /* of a member of an enumeration */
 	else if (object.kind == V_ARGUMENTS)
 		return argument_value(ev, object.as.dict, text, span);
 	else if (object.kind == V_FUNCTION || object.kind == V_KERNEL || object.kind == V_BUILTIN)
@@ -345,7 +379,7 @@ struct value eval_subscript(struct eval *ev, struct value object, struct value i
 	if (object.kind == V_BUFFER)
 		return device_subscript(ev, object.as.buffer, index, e);
 	if (object.kind == V_BUILTIN && strcmp(object.as.builtin->module, "tilelang.language") == 0)
-		return lang_tensor_subscript(ev, index, e->span);
+		return lang_tensor_subscript(ev, object.as.builtin, index, e->span);
 	if (object.kind == V_DICT)
 		return dict_element(ev, object.as.dict, index, span);
 	if (index.kind == V_OPAQUE)

@@ -24,8 +24,8 @@
 
 /* Discovery */
 
-/* The last name of a decorator: `@tilelang.jit(out_idx=-1)` gives jit. */
-static sym_t decorator_name(const struct ast_expr *e)
+/* Calls and attributes are looked through. */
+sym_t decorator_name(const struct ast_expr *e)
 {
 	while (e->kind == EX_CALL)
 		e = e->as.call.callee;
@@ -206,7 +206,7 @@ bool find_kernels(struct eval *ev)
 		const struct ast_stmt *def = module->defs.p[i];
 
 		if (!in_class(def) && decorator_is(ev, &def->as.def, "jit") && !def_has_kernel(ev, def) &&
-		    opens_launch(ev, &def->as.def.body))
+		    (opens_launch(ev, &def->as.def.body) || eager_has_tensors(ev, def)))
 			add_kernel(ev, def, KERNEL_EAGER);
 	}
 	for (uint32_t i = 0; i < ev->kernels.n; i++) {
@@ -252,18 +252,40 @@ static bool is_plain(const struct ast_expr *e)
 	       e->kind == EX_STRING || e->kind == EX_TUPLE || e->kind == EX_LIST || e->kind == EX_DICT;
 }
 
-/* A bare word: letters, digits, dots, dashes. `T.float16` and `torch.float16` mean float16. */
-static bool bare_word(const char *text, struct value *value)
+/*
+ * A bare word: letters, digits, dots, dashes. `T.float16` and `torch.float16` mean float16,
+ * `T.exp` the function, `T.GemmWarpPolicy.FullRow` the policy, custom[tfloat32] tfloat32.
+ */
+static bool bare_word(struct eval *ev, const char *text, struct value *value)
 {
 	static const char allowed[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
 
+	if (strncmp(text, "custom[", 7) == 0 && text[strlen(text) - 1] == ']') {
+		*value = VALUE_STR(((struct str){ text + 7, (uint32_t)strlen(text) - 8 }));
+		return true;
+	}
 	if (!*text || text[strspn(text, allowed)])
 		return false;
-	if (strncmp(text, "T.", 2) == 0)
+	if (strncmp(text, "T.", 2) == 0) {
+		const struct builtin *builtin =
+			text[2] ? find_builtin(ev, "tilelang.language", intern_text(ev->cx->names, text + 2))
+					: NULL;
+
+		*value = (struct value){ .kind = V_BUILTIN, .as.builtin = builtin };
+		if (builtin)
+			return true;
 		text += 2;
-	else if (strncmp(text, "torch.", 6) == 0)
+	} else if (strncmp(text, "torch.", 6) == 0) {
 		text += 6;
+	}
+	if (strncmp(text, "GemmWarpPolicy.", 15) == 0) {
+		for (int policy = POLICY_SQUARE; policy <= POLICY_FULL_COL; policy++) {
+			*value = (struct value){ .kind = V_POLICY, .as.integer = policy };
+			if (strcmp(gemm_policy_text((enum gemm_policy)policy), text + 15) == 0)
+				return true;
+		}
+	}
 	*value = VALUE_STR(str_of(text));
 	return true;
 }
@@ -284,7 +306,7 @@ struct value set_value(struct eval *ev, const struct frontend_set *set)
 	ev->cx->diags = outer;
 	if (value.kind != V_ERROR && value.kind != V_OPAQUE)
 		return value;
-	if (bare_word(set->value, &value))
+	if (bare_word(ev, set->value, &value))
 		return value;
 	diag_report(&ev->cx->diags, DIAG_E0209, (struct span){ file, 0, (uint32_t)strlen(set->value) },
 	            "the value of %s is neither a Python literal nor a bare word", set->name);
@@ -344,10 +366,17 @@ static struct host_param settle_param(struct eval *ev, const struct function *fu
 	struct host_param settled = { .name = sym_text(ev->cx->names, param->name),
 		                          .required = !param->default_value,
 		                          .span = param->span };
+	const struct dict_entry *config = NULL;
 	struct value value = VALUE_ERROR;
 
+	if (frame->config)
+		config =
+			dict_find((struct dict *)(uintptr_t)frame->config, VALUE_STR(str_of(settled.name)));
 	if (set) {
 		value = set_value(ev, set);
+		settled.origin = PARAM_SET;
+	} else if (config) {
+		value = config->value;
 		settled.origin = PARAM_SET;
 	} else if (given && frame_find(frame, param->name)->value.kind != V_OPAQUE) {
 		value = frame_find(frame, param->name)->value;
@@ -430,7 +459,10 @@ static void run_eager(struct eval *ev, const struct function *function, struct f
 	if (!kernel->is_selected || kernel->is_traced || ev->trace)
 		return;
 	eager_note_tensors(ev, function, frame);
+	eager_probe(ev, function, frame);
 	trace_kernel(ev, kernel, function, frame);
+	if (!kernel->is_traced)
+		kernel->sizes.n = 0; /* of this call alone */
 }
 
 /* Tensor arguments of an eager kernel are no parameters: their shapes are noted instead. */
@@ -441,6 +473,8 @@ struct value call_factory(struct eval *ev, const struct function *function, stru
 	bool is_missing = false;
 
 	assert(function->def);
+	ev->n_effects++;
+	frame->config = decorators_chosen_config(ev, function, frame);
 	for (uint32_t i = 0; i < function->params->n; i++) {
 		struct host_param settled;
 

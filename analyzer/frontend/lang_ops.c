@@ -13,12 +13,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* An operand before its extents are settled. */
-struct operand {
-	struct region region;
-	bool is_point;
-};
-
 /* A[i, j] was evaluated to a load before the operation saw it. */
 static bool is_load(const struct value value)
 {
@@ -26,7 +20,7 @@ static bool is_load(const struct value value)
 }
 
 /* A buffer by its name alone stands for all of it. */
-static bool whole_operand(struct eval *ev, struct buffer *buffer, struct operand *out)
+static bool whole_operand(struct eval *ev, struct buffer *buffer, struct tile_operand *out)
 {
 	for (uint32_t i = 0; i < buffer->rank; i++) {
 		if (buffer_extent(buffer, i) < 0) {
@@ -42,11 +36,10 @@ static bool whole_operand(struct eval *ev, struct buffer *buffer, struct operand
 	return true;
 }
 
-/* Buffers, parts of buffers and points; false after an error. */
-static bool operand_of(struct eval *ev, const struct call *call, const struct arg *arg,
-                       struct operand *out)
+bool lang_operand(struct eval *ev, const struct call *call, const struct arg *arg,
+                  struct tile_operand *out)
 {
-	*out = (struct operand){ .region.span = arg->span };
+	*out = (struct tile_operand){ .region.span = arg->span };
 	if (arg->value.kind == V_BUFFER)
 		trace_use(ev, arg->value.as.buffer);
 	if (arg->value.kind == V_BUFFER && arg->value.as.buffer->scope != SCOPE_VAR)
@@ -76,8 +69,8 @@ static bool operand_of(struct eval *ev, const struct call *call, const struct ar
 	return false;
 }
 
-/* Extents of a point from the other side: aligned at the end, ones in front. */
-static bool extents_from(struct eval *ev, struct operand *point, const struct operand *other)
+bool lang_extents_from(struct eval *ev, struct tile_operand *point,
+                       const struct tile_operand *other)
 {
 	uint32_t rank = point->region.buffer->rank, n = other->region.buffer->rank;
 
@@ -98,8 +91,7 @@ static bool extents_from(struct eval *ev, struct operand *point, const struct op
 	return true;
 }
 
-/* A statement for the operation, where operations may stand. */
-static struct op *new_op(struct eval *ev, const struct call *call, enum op_kind kind)
+struct op *lang_new_op(struct eval *ev, const struct call *call, enum op_kind kind)
 {
 	struct stmt *stmt;
 
@@ -133,7 +125,7 @@ static bool refuse_option(struct eval *ev, const struct call *call, uint32_t slo
 
 /* Two points: a store of one element. */
 static struct value copy_element(struct eval *ev, const struct call *call,
-                                 const struct operand *dst)
+                                 const struct tile_operand *dst)
 {
 	struct value index = value_sequence(ev->cx->arena, V_TUPLE);
 
@@ -145,23 +137,37 @@ static struct value copy_element(struct eval *ev, const struct call *call,
 	           : VALUE_ERROR;
 }
 
+bool lang_pair(struct eval *ev, const struct call *call, struct region *src, struct region *dst)
+{
+	struct tile_operand a, b;
+
+	if (!lang_operand(ev, call, call->slot[0], &a) || !lang_operand(ev, call, call->slot[1], &b) ||
+	    (a.is_point && !b.is_point && !lang_extents_from(ev, &a, &b)) ||
+	    (b.is_point && !a.is_point && !lang_extents_from(ev, &b, &a)))
+		return false;
+	*src = a.region;
+	*dst = b.region;
+	return true;
+}
+
 /* T.copy(src, dst, *, coalesced_width, disable_tma, eviction_policy, prefer_instruction,
  * annotations, loop_layout) */
 static struct value t_copy(struct eval *ev, struct call *call)
 {
-	struct operand src, dst;
+	struct tile_operand src, dst;
 	int64_t coalesced_width = 0;
 	struct op *op;
 
-	if (!operand_of(ev, call, call->slot[0], &src) || !operand_of(ev, call, call->slot[1], &dst) ||
-	    !arg_int(ev, call, 2, &coalesced_width) || !refuse_option(ev, call, 7))
+	if (!lang_operand(ev, call, call->slot[0], &src) ||
+	    !lang_operand(ev, call, call->slot[1], &dst) || !arg_int(ev, call, 2, &coalesced_width) ||
+	    !refuse_option(ev, call, 7))
 		return VALUE_ERROR;
 	if (src.is_point && dst.is_point)
 		return copy_element(ev, call, &dst);
-	if ((src.is_point && !extents_from(ev, &src, &dst)) ||
-	    (dst.is_point && !extents_from(ev, &dst, &src)))
+	if ((src.is_point && !lang_extents_from(ev, &src, &dst)) ||
+	    (dst.is_point && !lang_extents_from(ev, &dst, &src)))
 		return VALUE_ERROR;
-	op = new_op(ev, call, OP_copy);
+	op = lang_new_op(ev, call, OP_copy);
 	if (!op)
 		return VALUE_ERROR;
 	op->as.copy.src = src.region;
@@ -170,8 +176,7 @@ static struct value t_copy(struct eval *ev, struct call *call)
 	return VALUE_NONE;
 }
 
-/* policy=T.GemmWarpPolicy.X */
-static bool gemm_policy(struct eval *ev, const struct arg *arg, int64_t *policy)
+bool lang_policy(struct eval *ev, const struct arg *arg, int64_t *policy)
 {
 	if (!arg)
 		return true;
@@ -191,9 +196,9 @@ static bool gemm_policy(struct eval *ev, const struct arg *arg, int64_t *policy)
 static bool gemm_operand(struct eval *ev, const struct call *call, uint32_t slot,
                          struct region *out)
 {
-	struct operand operand;
+	struct tile_operand operand;
 
-	if (!operand_of(ev, call, call->slot[slot], &operand))
+	if (!lang_operand(ev, call, call->slot[slot], &operand))
 		return false;
 	*out = operand.region;
 	return true;
@@ -210,14 +215,14 @@ static struct value t_gemm(struct eval *ev, struct call *call)
 
 	if (!gemm_operand(ev, call, 0, &a) || !gemm_operand(ev, call, 1, &b) ||
 	    !gemm_operand(ev, call, 2, &c) || !arg_bool(ev, call, 3, &transpose_a) ||
-	    !arg_bool(ev, call, 4, &transpose_b) || !gemm_policy(ev, call->slot[5], &policy) ||
+	    !arg_bool(ev, call, 4, &transpose_b) || !lang_policy(ev, call->slot[5], &policy) ||
 	    !arg_expr(ev, call, 6, &clear_accum) || !arg_int(ev, call, 7, &k_pack) ||
 	    !refuse_option(ev, call, 8))
 		return VALUE_ERROR;
 	if (k_pack != 1)
 		return ev_error(ev, DIAG_E0204, call->slot[7]->span,
 		                "k_pack is for other vendors' instructions");
-	op = new_op(ev, call, OP_gemm);
+	op = lang_new_op(ev, call, OP_gemm);
 	if (!op)
 		return VALUE_ERROR;
 	op->as.gemm.a = a;
@@ -239,7 +244,7 @@ static struct value fill_with(struct eval *ev, struct call *call, struct value v
                               struct span span)
 {
 	const struct arg *target = call->slot[0];
-	struct operand dst;
+	struct tile_operand dst;
 	const struct expr *e;
 	struct op *op;
 
@@ -247,10 +252,10 @@ static struct value fill_with(struct eval *ev, struct call *call, struct value v
 		return trace_store(ev, target->value.as.buffer, VALUE_NONE, value, call->span)
 		           ? VALUE_NONE
 		           : VALUE_ERROR;
-	if (!operand_of(ev, call, call->slot[0], &dst))
+	if (!lang_operand(ev, call, call->slot[0], &dst))
 		return VALUE_ERROR;
 	e = device_expr(ev, value, &dst.region.buffer->type, span);
-	op = e ? new_op(ev, call, OP_fill) : NULL;
+	op = e ? lang_new_op(ev, call, OP_fill) : NULL;
 	if (!op)
 		return VALUE_ERROR;
 	op->as.fill.dst = dst.region;
@@ -292,7 +297,7 @@ static bool reduce_kind(const char *name, enum reduce_kind *kind)
 /* T.reduce_sum(buffer, out, dim=-1, clear=True, batch=1, nan_propagate=False) and its kin. */
 static struct value t_reduce(struct eval *ev, struct call *call)
 {
-	struct operand src, dst;
+	struct tile_operand src, dst;
 	enum reduce_kind kind;
 	int64_t dim = -1, rank;
 	bool clear = true;
@@ -300,16 +305,16 @@ static struct value t_reduce(struct eval *ev, struct call *call)
 
 	if (!reduce_kind(call->builtin->name, &kind))
 		BUG("no reduction %s", call->builtin->name);
-	if (!operand_of(ev, call, call->slot[0], &src) || !operand_of(ev, call, call->slot[1], &dst) ||
-	    !arg_int(ev, call, 2, &dim) || !arg_bool(ev, call, 3, &clear) ||
-	    !refuse_option(ev, call, 5))
+	if (!lang_operand(ev, call, call->slot[0], &src) ||
+	    !lang_operand(ev, call, call->slot[1], &dst) || !arg_int(ev, call, 2, &dim) ||
+	    !arg_bool(ev, call, 3, &clear) || !refuse_option(ev, call, 5))
 		return VALUE_ERROR;
 	rank = src.region.buffer->rank;
 	if (dim < -rank || dim >= rank)
 		return ev_error(ev, DIAG_E0307, call->slot[2] ? call->slot[2]->span : call->span,
 		                "dimension %lld does not exist: %s has %lld", (long long)dim,
 		                sym_text(ev->cx->names, src.region.buffer->name), (long long)rank);
-	op = new_op(ev, call, OP_reduce);
+	op = lang_new_op(ev, call, OP_reduce);
 	if (!op)
 		return VALUE_ERROR;
 	op->as.reduce.src = src.region;
@@ -344,8 +349,8 @@ static struct value t_use_swizzle(struct eval *ev, struct call *call)
 /* T.sync_threads() */
 static struct value t_sync_threads(struct eval *ev, struct call *call)
 {
-	if (!refuse_option(ev, call, 0) || !refuse_option(ev, call, 1))
-		return VALUE_ERROR;
+	if (call->slot[0] && call->slot[0]->value.kind != V_NONE)
+		return lang_device_call(ev, call, "named_barrier_sync", DTYPE(TYPE_VOID, 0));
 	return trace_stmt(ev, STMT_SYNC, call->span) ? VALUE_NONE : VALUE_ERROR;
 }
 
@@ -361,7 +366,7 @@ static const struct builtin rows[] = {
 #define T "tilelang.language"
 #define REDUCE(name) \
 	{ \
-		T, name, "buffer out dim? clear? batch? nan_propagate?", t_reduce \
+		T, name, "buffer out dim? clear? batch? nan_propagate? annotations?", t_reduce \
 	}
 	{ T, "copy",
 	  "src dst | coalesced_width disable_tma eviction_policy prefer_instruction annotations "
@@ -381,9 +386,9 @@ static const struct builtin rows[] = {
 	REDUCE("reduce_bitxor"),
 	{ T, "use_swizzle", "panel_size order? enable?", t_use_swizzle },
 	{ T, "sync_threads", "barrier_id? arrive_count?", t_sync_threads },
-	{ T, "print", "*", t_ignored },
-	{ T, "device_assert", "condition message?", t_ignored },
-	{ T, "assume", "condition", t_ignored },
+	{ T, "print", "**", t_ignored },
+	{ T, "device_assert", "**", t_ignored },
+	{ T, "assume", "**", t_ignored },
 #undef REDUCE
 #undef T
 };

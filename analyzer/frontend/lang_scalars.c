@@ -14,6 +14,11 @@ struct value call_dtype(struct eval *ev, struct dtype type, struct call *call)
 {
 	const struct expr *e;
 
+	if (type.kind == TYPE_HANDLE)
+		return (struct value){ .kind = V_DTYPE, .as.dtype = type };
+	if (call->args.n == 0)
+		return VALUE_EXPR(expr_of_var(
+			ev->pool, expr_new_var(ev->pool, VAR_SYMBOL, intern_text(ev->cx->names, "v"), type)));
 	if (!bind_slots(ev, call, "value"))
 		return VALUE_ERROR;
 	if (call->slot[0]->value.kind == V_OPAQUE)
@@ -96,6 +101,12 @@ static struct value t_ceildiv(struct eval *ev, struct call *call)
 	                                 VALUE_INT(1), call->span);
 
 	return eval_binary(ev, AST_FLOORDIV, above, b, call->span);
+}
+
+/* T.align_up(x, y): x rounded up to a multiple of y. */
+static struct value t_align_up(struct eval *ev, struct call *call)
+{
+	return eval_binary(ev, AST_MUL, t_ceildiv(ev, call), call->slot[1]->value, call->span);
 }
 
 /* Host numbers fold; of the two the one that Python's max and min return. */
@@ -195,9 +206,11 @@ static struct value t_reinterpret(struct eval *ev, struct call *call)
 	struct dtype type = DTYPE_F32;
 	const struct expr *e;
 
-	if (!arg_dtype(ev, call, 1, &type))
+	uint32_t of_type = value_dtype(call->slot[0]->value, &type) ? 0 : 1; /* either order */
+
+	if (!arg_dtype(ev, call, of_type, &type))
 		return VALUE_ERROR;
-	e = device_expr(ev, call->slot[0]->value, NULL, call->slot[0]->span);
+	e = device_expr(ev, call->slot[1 - of_type]->value, NULL, call->slot[1 - of_type]->span);
 	if (!e)
 		return VALUE_ERROR;
 	if (dtype_bits(e->type) != dtype_bits(type))
@@ -300,6 +313,7 @@ static struct value t_math(struct eval *ev, struct call *call)
 static const struct builtin rows[] = {
 #define T "tilelang.language"
 	{ T, "ceildiv", "a b", t_ceildiv },
+	{ T, "align_up", "x y", t_align_up },
 	{ "tilelang", "cdiv", "a b", t_ceildiv },
 	{ T, "floordiv", "a b", t_floordiv },
 	{ T, "floormod", "a b", t_floormod },
@@ -307,22 +321,23 @@ static const struct builtin rows[] = {
 	{ T, "truncmod", "a b", t_truncmod },
 	{ T, "max", "a b", t_max },
 	{ T, "min", "a b", t_min },
-	{ T, "clamp", "x low high", t_clamp },
-	{ T, "if_then_else", "condition a b", t_if_then_else },
-	{ T, "Select", "condition a b", t_if_then_else },
-	{ T, "cast", "value dtype", t_cast },
+	{ T, "clamp", "dst min_val max_val", t_clamp },
+	{ T, "if_then_else", "cond t f dtype? span?", t_if_then_else },
+	{ T, "Select", "condition true_value false_value span?", t_if_then_else },
+	{ T, "cast", "value dtype round? sat? rbits?", t_cast },
 	{ T, "Cast", "dtype value", t_upper_cast },
 	{ "expr", "astype", "dtype", t_astype },
 	{ T, "reinterpret", "value dtype", t_reinterpret },
+	{ "tvm.tirx", "reinterpret", "dtype value", t_reinterpret },
 	{ T, "infinity", "dtype", t_infinity },
 	{ T, "max_value", "dtype", t_max_value },
 	{ T, "min_value", "dtype", t_min_value },
-	{ T, "shift_left", "a b", t_shift_left },
-	{ T, "shift_right", "a b", t_shift_right },
+	{ T, "shift_left", "a b dtype?", t_shift_left },
+	{ T, "shift_right", "a b dtype?", t_shift_right },
 	{ T, "bitwise_and", "a b", t_bitwise_and },
 	{ T, "bitwise_or", "a b", t_bitwise_or },
 	{ T, "bitwise_xor", "a b", t_bitwise_xor },
-#define MATH(name, arity, result, c) { T, #name, "x y? z?", t_math },
+#define MATH(name, arity, result, c) { T, #name, "x y? z? | dtype", t_math },
 #include "analyzer/tile/math.def"
 #undef MATH
 	{ T, "__exp", "x", t_math },

@@ -63,6 +63,11 @@ struct value lang_attribute(struct eval *ev, sym_t name, struct span span)
 		return (struct value){ .kind = V_MODULE,
 			                   .as.module =
 			                       intern_text(ev->cx->names, "tilelang.language.GemmWarpPolicy") };
+	if (strcmp(text, "axis") == 0)
+		return (struct value){ .kind = V_MODULE,
+			                   .as.module = intern_text(ev->cx->names, "tilelang.language.axis") };
+	if (strcmp(text, "ptr") == 0)
+		text = "handle";
 	if (dtype_parse(str_of(text), &type))
 		return (struct value){ .kind = V_DTYPE, .as.dtype = type };
 	if (strcmp(text, "prim_func") == 0 || strcmp(text, "macro") == 0)
@@ -135,14 +140,26 @@ static struct value t_tensor(struct eval *ev, struct call *call)
 	}
 	if (!lang_shape(ev, call->slot[0]->value, call->slot[0]->span, tensor))
 		return VALUE_ERROR;
+	if (!is_strided && call->slot[2] && lang_data(call->slot[2]))
+		return lang_alias(ev, call, lang_data(call->slot[2]), tensor);
 	return (struct value){ .kind = V_TENSOR, .as.tensor = tensor };
 }
 
-/* T.Tensor[(M, N), dtype] or T.Tensor[shape] */
-struct value lang_tensor_subscript(struct eval *ev, struct value index, struct span span)
+/* T.Tensor[(M, N), dtype], T.Tensor[shape], T.StridedTensor[shape, strides, dtype] */
+struct value lang_tensor_subscript(struct eval *ev, const struct builtin *builtin,
+                                   struct value index, struct span span)
 {
 	struct tensor_type *tensor = arena_new(ev->cx->arena, struct tensor_type);
 	struct value shape = index;
+
+	if (strcmp(builtin->name, "StridedTensor") == 0 && index.kind == V_TUPLE) {
+		struct call call = { .span = span, .callee_span = span, .name = builtin->name };
+
+		for (uint32_t i = 0; i < index.as.sequence->n; i++)
+			vec_push(ev->cx->arena, &call.args,
+			         (struct arg){ 0, index.as.sequence->p[i], span, span });
+		return call_value(ev, (struct value){ .kind = V_BUILTIN, .as.builtin = builtin }, &call);
+	}
 
 	tensor->type = DTYPE_F32;
 	if (index.kind == V_OPAQUE)
@@ -171,6 +188,7 @@ static struct value symbol_value(struct eval *ev, struct str text, struct dtype 
 	var->min = 1;
 	var->max = INT32_MAX;
 	var->span = span;
+	assume_of_var(ev, var);
 	return VALUE_EXPR(expr_of_var(ev->pool, var));
 }
 
@@ -199,9 +217,9 @@ static struct value t_dynamic(struct eval *ev, struct call *call)
 
 /* Allocations */
 
-/* Tiles have constant extents and fit in 2**31 elements; the assignment gives the name. */
-static struct value new_buffer(struct eval *ev, struct call *call, enum scope scope,
-                               const struct tensor_type *type)
+/* Tiles have constant extents and fit in 2**31 elements. */
+struct value lang_new_buffer(struct eval *ev, const struct call *call, enum scope scope,
+                             const struct tensor_type *type)
 {
 	struct buffer *buffer;
 	int64_t n = 1, extent;
@@ -210,11 +228,10 @@ static struct value new_buffer(struct eval *ev, struct call *call, enum scope sc
 		return VALUE_ERROR;
 	for (uint32_t i = 0; i < type->rank; i++) {
 		if (!expr_is_int(type->shape[i], &extent))
-			return ev_error(ev, DIAG_E0308, call->slot[0]->span,
-			                "extent %u of this tile is not constant", i);
+			return ev_error(ev, DIAG_E0308, call->span, "extent %u of this tile is not constant",
+			                i);
 		if (__builtin_mul_overflow(n, extent, &n) || n > INT32_MAX)
-			return ev_error(ev, DIAG_E0311, call->slot[0]->span,
-			                "this tile has more than 2**31 elements");
+			return ev_error(ev, DIAG_E0311, call->span, "this tile has more than 2**31 elements");
 	}
 	buffer = tile_new_buffer(ev->trace->program, scope, 0, type->type, call->span);
 	buffer->rank = type->rank;
@@ -227,11 +244,20 @@ static struct value new_buffer(struct eval *ev, struct call *call, enum scope sc
 static struct value allocate(struct eval *ev, struct call *call, enum scope scope)
 {
 	struct tensor_type type = { .type = DTYPE_F32 };
+	struct value shape = call->slot[0]->value;
+	struct str text = { 0 };
+	int64_t extent;
 
-	if (!arg_dtype(ev, call, 1, &type.type) ||
-	    !lang_shape(ev, call->slot[0]->value, call->slot[0]->span, &type))
+	if (scope == SCOPE_LOCAL && value_int(shape, &extent) && extent == 0)
+		shape = VALUE_INT(1); /* never used */
+	if (!arg_dtype(ev, call, 1, &type.type) || !arg_str(ev, call, 2, &text) ||
+	    !lang_shape(ev, shape, call->slot[0]->span, &type))
 		return VALUE_ERROR;
-	return new_buffer(ev, call, scope, &type);
+	if (text.n && !lang_scope(text, &scope))
+		return ev_error(ev, DIAG_E0204, call->slot[2]->span,
+		                "memory \"%.*s\" is known, but not supported yet for this target",
+		                STR_ARGS(text));
+	return lang_new_buffer(ev, call, scope, &type);
 }
 
 static struct value t_alloc_shared(struct eval *ev, struct call *call)
@@ -259,7 +285,7 @@ static struct value t_alloc_var(struct eval *ev, struct call *call)
 
 	if (!arg_dtype(ev, call, 0, &type.type))
 		return VALUE_ERROR;
-	var = new_buffer(ev, call, SCOPE_VAR, &type);
+	var = lang_new_buffer(ev, call, SCOPE_VAR, &type);
 	if (var.kind == V_ERROR || !init || init->value.kind == V_NONE)
 		return var;
 	return trace_store(ev, var.as.buffer, VALUE_NONE, init->value, call->span) ? var : VALUE_ERROR;
@@ -306,7 +332,7 @@ static bool launch_threads(struct eval *ev, const struct arg *arg, struct launch
 	return false;
 }
 
-/* T.Kernel(*grid, threads=128) */
+/* T.Kernel(*grid, threads=128); a prelude of C text concerns only calls of what it defines. */
 static struct value t_kernel(struct eval *ev, struct call *call)
 {
 	struct launch_value *launch = arena_new(ev->cx->arena, struct launch_value);
@@ -375,7 +401,7 @@ static struct value t_parallel(struct eval *ev, struct call *call)
 		if (!extent || !loop_extent(ev, loop, extent, call->rest[i].span))
 			return VALUE_ERROR;
 	}
-	if (call->slot[1])
+	if (call->slot[1] && call->slot[1]->value.kind != V_NONE)
 		return ev_error(ev, DIAG_E0204, call->slot[1]->span,
 		                "loop_layout is known, but not supported yet");
 	if (!arg_int(ev, call, 0, &loop->coalesced_width))
@@ -434,7 +460,10 @@ static struct value loop_result(const struct loop_value *loop)
 	return loop ? (struct value){ .kind = V_LOOP, .as.loop = loop } : VALUE_ERROR;
 }
 
-/* T.Pipelined(start, stop=None, num_stages=0, ...) */
+/*
+ * T.Pipelined(start, stop=None, num_stages=0, ...). A schedule by hand (order, stage, sync, group)
+ * changes when things run, never what they give: the scheduler makes its own.
+ */
 static struct value t_pipelined(struct eval *ev, struct call *call)
 {
 	struct loop_value *loop = one_loop(ev, call, LOOP_PIPELINED, false);
@@ -444,11 +473,6 @@ static struct value t_pipelined(struct eval *ev, struct call *call)
 	if (loop->num_stages < 0 || loop->num_stages > 64)
 		return ev_error(ev, DIAG_E0312, call->slot[2]->span, "num_stages is 0 to 64, not %lld",
 		                (long long)loop->num_stages);
-	for (uint32_t i = 3; i < 7; i++) {
-		if (call->slot[i] && call->slot[i]->value.kind != V_NONE)
-			return ev_error(ev, DIAG_E0204, call->slot[i]->span,
-			                "a pipeline schedule by hand is known, but not supported yet");
-	}
 	if (loop->num_stages == 0)
 		loop->kind = LOOP_SERIAL;
 	return loop_result(loop);
@@ -508,17 +532,20 @@ static struct value t_dtype(struct eval *ev, struct call *call)
 
 static const struct builtin rows[] = {
 #define T "tilelang.language"
-	{ T, "Tensor", "shape dtype?", t_tensor },
-	{ T, "Buffer", "shape dtype?", t_tensor },
+	{ T, "Tensor", "shape dtype? data? strides? elem_offset? scope?", t_tensor },
+	{ T, "Buffer", "shape dtype? data? strides? elem_offset? scope?", t_tensor },
 	{ T, "StridedTensor", "shape strides dtype?", t_tensor },
 	{ T, "dynamic", "name dtype?", t_dynamic },
 	{ T, "symbolic", "name dtype?", t_dynamic },
+	{ T, "Var", "name dtype?", t_dynamic },
+	{ T, "SharedBuffer", "shape dtype?", t_tensor },
+	{ T, "FragmentBuffer", "shape dtype?", t_tensor },
 	{ T, "dtype", "type", t_dtype },
 	{ T, "alloc_shared", "shape dtype? scope?", t_alloc_shared },
 	{ T, "alloc_fragment", "shape dtype? scope?", t_alloc_fragment },
 	{ T, "alloc_local", "shape dtype? scope?", t_alloc_local },
 	{ T, "alloc_var", "dtype init_or_scope? scope? init?", t_alloc_var },
-	{ T, "Kernel", "* threads", t_kernel },
+	{ T, "Kernel", "* threads prelude", t_kernel },
 	{ T, "Parallel", "* coalesced_width loop_layout prefer_async annotations", t_parallel },
 	{ T, "parallel", "* coalesced_width loop_layout prefer_async annotations", t_parallel },
 	{ T, "Pipelined", "start stop? num_stages? order? stage? sync? group? annotations?",
@@ -526,6 +553,8 @@ static const struct builtin rows[] = {
 	{ T, "serial", "start stop? step? | annotations", t_serial },
 	{ T, "Serial", "start stop? step? | annotations", t_serial },
 	{ T, "unroll", "start stop? step? | explicit unroll_factor annotations", t_unroll },
+	{ T, "Unroll", "start stop? step? | explicit unroll_factor annotations", t_unroll },
+	{ T, "Vectorized", "start stop? | annotations", t_vectorized },
 	{ T, "vectorized", "start stop? | annotations", t_vectorized },
 	{ T, "get_thread_binding", "dim?", t_get_thread_binding },
 	{ T, "get_block_binding", "dim?", t_get_block_binding },

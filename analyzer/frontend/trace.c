@@ -14,6 +14,8 @@
 #include <assert.h>
 #include <string.h>
 
+static void open_implicit_launch(struct eval *ev, struct span span);
+
 /* name, name_1, name_2: unique, so that a printed program reads back. */
 sym_t trace_name(struct eval *ev, sym_t wanted)
 {
@@ -38,11 +40,15 @@ void trace_use(struct eval *ev, struct buffer *buffer)
 		buffer->name = trace_name(ev, intern_text(ev->cx->names, "buffer"));
 }
 
-/* Most operations mean something only in a launch. */
+/* Most operations mean something only in a launch; a kernel without one gets one of one thread. */
 struct trace *trace_require(struct eval *ev, struct span span, const char *what)
 {
-	if (ev->trace && ev->trace->launch)
-		return ev->trace;
+	struct trace *trace = ev->trace;
+
+	if (trace && !trace->launch && trace->program->launches.n == 0)
+		open_implicit_launch(ev, span);
+	if (trace && trace->launch)
+		return trace;
 	ev_error(ev, DIAG_E0213, span, "%s stands outside T.Kernel", what);
 	return NULL;
 }
@@ -67,14 +73,6 @@ struct stmt *trace_stmt(struct eval *ev, enum stmt_kind kind, struct span span)
 	vec_push(ev->cx->arena, &trace->block->stmts, stmt);
 	return stmt;
 }
-
-/* A body of the file that becomes a block of the program. */
-struct body_run {
-	struct block *block;
-	const struct ast_body *body;
-	uint64_t serial;  /* device values bound after this end with the block */
-	struct span span; /* of its head */
-};
 
 /*
  * A name that a block binds to a device value means nothing behind the block: it ran on the
@@ -105,6 +103,11 @@ static enum flow run_block(struct eval *ev, struct frame *frame, const struct bo
 		return FLOW_STOP;
 	}
 	return flow == FLOW_BREAK || flow == FLOW_CONTINUE ? FLOW_NEXT : flow;
+}
+
+enum flow trace_run_block(struct eval *ev, struct frame *frame, const struct body_run *run)
+{
+	return run_block(ev, frame, run);
 }
 
 /* Loops */
@@ -171,6 +174,22 @@ static bool bind_loop_targets(struct eval *ev, struct frame *frame, const struct
 	return true;
 }
 
+/* A parallel loop that is all of a parallel loop's body: one loop over both. */
+static void merge_nest(struct loop *outer)
+{
+	const struct loop *inner = outer->body.stmts.n == 1 ? &outer->body.stmts.p[0]->as.loop : NULL;
+
+	if (!inner || outer->body.stmts.p[0]->kind != STMT_LOOP || inner->kind != LOOP_PARALLEL ||
+	    inner->coalesced_width != outer->coalesced_width ||
+	    outer->n_vars + inner->n_vars > MAX_RANK)
+		return;
+	for (uint32_t i = 0; i < inner->n_vars; i++) {
+		outer->vars[outer->n_vars] = inner->vars[i];
+		outer->extents[outer->n_vars++] = inner->extents[i];
+	}
+	outer->body = inner->body;
+}
+
 /*
  * The loop variable runs from 0 in steps of 1; begin and step stand in what its name is bound to.
  */
@@ -184,6 +203,11 @@ enum flow trace_for(struct eval *ev, struct frame *frame, const struct ast_stmt 
 
 	if (!trace_require(ev, st->span, "this loop"))
 		return FLOW_STOP;
+	if (iterable.kind == V_LOOP && (iterable.as.loop->bound || iterable.as.loop->wave))
+		return trace_bound_loop(ev, frame, st, iterable.as.loop);
+	if (iterable.kind == V_LOOP && iterable.as.loop->n > 1 &&
+	    iterable.as.loop->kind != LOOP_PARALLEL)
+		return trace_nest(ev, frame, st, iterable.as.loop);
 	if (iterable.kind == V_RANGE)
 		loop = range_loop(ev, iterable.as.range, st->as.for_.iterable->span);
 	else
@@ -202,6 +226,8 @@ enum flow trace_for(struct eval *ev, struct frame *frame, const struct ast_stmt 
 		ev, frame, &(struct body_run){ &stmt->as.loop.body, &st->as.for_.body, serial, st->span });
 	ev->trace->n_loops--;
 	ev->trace->n_parallel -= loop.kind == LOOP_PARALLEL;
+	if (loop.kind == LOOP_PARALLEL)
+		merge_nest(&stmt->as.loop);
 	return flow;
 }
 
@@ -354,6 +380,17 @@ static bool bind_launch_target(struct eval *ev, struct frame *frame, const struc
 	return assign_target(ev, frame, target, blocks);
 }
 
+/* Where work begins that no T.Kernel holds: it runs once, to the end of the function. */
+static void open_implicit_launch(struct eval *ev, struct span span)
+{
+	struct launch_value value = { .threads = { 1, 1, 1 }, .span = span };
+
+	assert(ev->trace && !ev->trace->launch);
+	ev->trace->launch = new_launch(ev, &value, NULL);
+	ev->trace->launch->is_implicit = true;
+	ev->trace->block = &ev->trace->launch->body;
+}
+
 /* Launches stand one after the other, never inside another. */
 enum flow trace_launch(struct eval *ev, struct frame *frame, const struct ast_with_item *item,
                        const struct launch_value *value, const struct ast_body *body)
@@ -364,7 +401,11 @@ enum flow trace_launch(struct eval *ev, struct frame *frame, const struct ast_wi
 
 	if (!trace || trace->launch) {
 		ev_error(ev, DIAG_E0213, value->span,
-		         trace ? "T.Kernel stands inside T.Kernel" : "T.Kernel stands outside a kernel");
+		         !trace                       ? "T.Kernel stands outside a kernel"
+		         : trace->launch->is_implicit ? "T.Kernel stands behind work outside it"
+		                                      : "T.Kernel stands inside T.Kernel");
+		if (trace && trace->launch->is_implicit)
+			ev_note(ev, trace->launch->span, "the work is this");
 		return FLOW_STOP;
 	}
 	trace->launch = new_launch(ev, value, item->target);
@@ -378,6 +419,70 @@ enum flow trace_launch(struct eval *ev, struct frame *frame, const struct ast_wi
 
 /* Stores and names */
 
+/* base, base + 1, ...: an index for as many elements. */
+static const struct expr *ramp(struct eval *ev, const struct expr *base, int64_t lanes)
+{
+	const struct expr *args[2] = { base, expr_int_typed(ev->pool, base->type, 1) };
+	struct dtype type = base->type;
+
+	type.lanes = (uint16_t)lanes;
+	return lanes == 1 ? base
+	                  : expr_call(ev->pool, type, intern_text(ev->cx->names, "ramp"), args, 2);
+}
+
+/* The elements of a region in which one dimension has several, as a vector; NULL otherwise. */
+static const struct expr *region_vector(struct eval *ev, const struct region_value *region)
+{
+	enum { MAX_LANES = 1024 };
+	const struct expr *at[MAX_RANK];
+	uint32_t n_wide = 0;
+
+	for (uint32_t i = 0; i < region->buffer->rank; i++) {
+		n_wide += region->extent[i] > 1;
+		if (n_wide > 1 || region->extent[i] > MAX_LANES)
+			return NULL;
+		at[i] = ramp(ev, region->min[i], region->extent[i]);
+	}
+	return expr_load(ev->pool, region->buffer, device_element_type(region->buffer, at), at,
+	                 region->buffer->rank);
+}
+
+/*
+ * B[a:b] = value stores a vector: the slice becomes a vector index, a region on the right a vector
+ * load, a scalar a vector of equal elements.
+ */
+static bool vector_slices(struct eval *ev, struct buffer *buffer, struct value *index,
+                          struct value *value, struct span span)
+{
+	struct value region, at = value_sequence(ev->cx->arena, V_TUPLE);
+	const struct expr *vector;
+
+	if (value->kind == V_REGION) {
+		vector = region_vector(ev, value->as.region);
+		if (vector)
+			*value = VALUE_EXPR(vector);
+	}
+	if (!device_has_slice(index))
+		return true;
+	region = device_region(ev, buffer, index, span);
+	if (region.kind == V_ERROR)
+		return false;
+	vector = region_vector(ev, region.as.region);
+	if (!vector) {
+		ev_error(ev, DIAG_E0204, span, "a store to a slice of several dimensions is not supported");
+		ev_help(ev, "write T.copy or T.fill, or a T.Parallel loop over the elements");
+		return false;
+	}
+	for (uint32_t i = 0; i < buffer->rank; i++)
+		vec_push(ev->cx->arena, at.as.sequence, VALUE_EXPR(vector->args[i]));
+	*index = at;
+	vector = device_expr(ev, *value, &buffer->type, span);
+	if (vector && vector->type.lanes == 1)
+		vector = device_broadcast(ev, vector, region.as.region);
+	*value = vector ? VALUE_EXPR(vector) : VALUE_ERROR;
+	return vector != NULL;
+}
+
 /* The value takes the buffer's type. */
 bool trace_store(struct eval *ev, struct buffer *buffer, struct value index, struct value value,
                  struct span span)
@@ -387,11 +492,8 @@ bool trace_store(struct eval *ev, struct buffer *buffer, struct value index, str
 
 	if (!trace_require(ev, span, "this store"))
 		return false;
-	if (index.kind == V_SLICE || index.kind == V_ELLIPSIS) {
-		ev_error(ev, DIAG_E0204, span, "a store to a slice is not supported");
-		ev_help(ev, "write T.copy or T.fill, or a T.Parallel loop over the elements");
+	if (!vector_slices(ev, buffer, &index, &value, span))
 		return false;
-	}
 	if (buffer->scope == SCOPE_VAR)
 		index = VALUE_NONE;
 	if (!device_index(ev, buffer, index, span, at))
@@ -402,7 +504,7 @@ bool trace_store(struct eval *ev, struct buffer *buffer, struct value index, str
 		return false;
 	stmt->as.store.buffer = buffer;
 	memcpy(stmt->as.store.index, at, buffer->rank * sizeof(*at));
-	stmt->as.store.value = device_cast(ev, buffer->type, e);
+	stmt->as.store.value = device_cast(ev, device_element_type(buffer, at), e);
 	return true;
 }
 
@@ -423,6 +525,10 @@ struct value trace_named(struct eval *ev, sym_t name, struct value value, struct
 	struct stmt *stmt;
 	struct var *var;
 
+	if (value.kind == V_LOOP && value.as.loop->bound) /* tx = T.thread_binding(...) */
+		value = device_value(value.as.loop->bound);
+	if (value.kind == V_CONTEXT && value.as.context && value.as.context->bound)
+		return *value.as.context->bound; /* tx = T.launch_thread(...) */
 	if (value.kind == V_BUFFER && value.as.buffer->name == 0) {
 		value.as.buffer->name = trace_name(ev, name);
 		value.as.buffer->span = span;
@@ -473,6 +579,8 @@ static struct value new_parameter(struct eval *ev, const struct ast_param *param
 	if (type.kind == V_TENSOR) {
 		const struct tensor_type *tensor = type.as.tensor;
 
+		if (ev->trace->is_probe)
+			eager_note_sizes(ev, param->name, tensor);
 		buffer = tile_new_buffer(program, SCOPE_GLOBAL, trace_name(ev, param->name), tensor->type,
 		                         param->span);
 		buffer->rank = tensor->rank;
@@ -491,6 +599,7 @@ static struct value new_parameter(struct eval *ev, const struct ast_param *param
 	if (value_dtype(type, &dtype)) {
 		var = expr_new_var(ev->pool, VAR_PARAM, trace_name(ev, param->name), dtype);
 		var->span = param->span;
+		assume_of_var(ev, var);
 		vec_push(ev->cx->arena, &program->scalars, var);
 		return VALUE_EXPR(expr_of_var(ev->pool, var));
 	}
@@ -565,6 +674,7 @@ static void trace_function(struct eval *ev, struct trace *trace, const struct fu
 	frame->is_traced = true;
 	if (!bind_parameters(ev, frame, function)) {
 		trace->n_failed++;
+		trace->n_failed_outside++;
 		return;
 	}
 	if (ev->n_calls < ev->limits.max_calls)
@@ -591,6 +701,7 @@ void trace_kernel(struct eval *ev, struct kernel *kernel, const struct function 
 	struct tile_program *program = tile_new(ev->cx, ev->pool);
 
 	assert(!ev->trace && "a kernel inside a kernel");
+	ev->n_effects++;
 	program->name = kernel->def->as.def.name;
 	program->factory = kernel->chain.n ? vec_last(&kernel->chain)->as.def.name : 0;
 	program->path = source_get(&ev->cx->sources, kernel->def->span.file)->path;
@@ -599,6 +710,7 @@ void trace_kernel(struct eval *ev, struct kernel *kernel, const struct function 
 	kernel_started(ev, kernel, frame ? frame : function->closure);
 	for (uint32_t i = 0; i < kernel->params.n; i++)
 		vec_push(ev->cx->arena, &program->host_params, kernel->params.p[i]);
+	decorators_pass_configs(ev, kernel, program);
 	ev->cx->diags = (struct diag_list){ .arena = ev->cx->arena };
 	ev->trace = &trace;
 	ev->is_strict = true;
@@ -615,6 +727,8 @@ void trace_kernel(struct eval *ev, struct kernel *kernel, const struct function 
 	kernel->is_failed =
 		trace.n_failed > 0 || ev->is_fatal || ev->cx->diags.n_errors > 0 || !tile_verify(program);
 	kernel->program = kernel->is_failed ? NULL : program;
+	if (program->launches.n && trace.n_failed_outside == 0 && !ev->is_fatal)
+		kernel->outline = program;
 	kernel->diags = ev->cx->diags;
 	ev->cx->diags = outer_diags;
 }

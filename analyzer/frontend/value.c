@@ -5,6 +5,8 @@
  */
 #include "analyzer/frontend/value.h"
 
+#include "analyzer/frontend/eval.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -43,6 +45,8 @@ const char *value_type_text(struct value value)
 		[V_REGION] = "a region of a buffer",
 		[V_LOOP] = "a loop",
 		[V_LAUNCH] = "a launch",
+		[V_LAYOUT] = "a layout",
+		[V_CONTEXT] = "a context",
 	};
 
 	return texts[value.kind];
@@ -411,6 +415,10 @@ void value_json(struct buf *out, struct value value, uint32_t depth)
 		print_number(out, value.as.number);
 	} else if (value.kind == V_STR) {
 		json_text(out, value.as.string);
+	} else if (value.kind == V_BUILTIN) {
+		json_text(out, str_of(value.as.builtin->name));
+	} else if (value.kind == V_POLICY) {
+		json_text(out, str_of(gemm_policy_text((enum gemm_policy)value.as.integer)));
 	} else if (value_is_sequence(value)) {
 		json_sequence(out, value.as.sequence, depth);
 	} else if (value.kind == V_DICT) {

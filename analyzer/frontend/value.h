@@ -40,8 +40,11 @@ enum value_kind {
 	V_EXPR,
 	V_BUFFER,
 	V_REGION,
-	V_LOOP,   /* T.Parallel(...) and its kin, before `for` takes it */
-	V_LAUNCH, /* T.Kernel(...), before `with` takes it */
+	V_LOOP,    /* T.Parallel(...) and its kin, before `for` takes it */
+	V_LAUNCH,  /* T.Kernel(...), before `with` takes it */
+	V_LAYOUT,  /* T.Layout(...), T.Fragment(...), make_swizzled_layout(...) */
+	V_CONTEXT, /* what else a `with` in a kernel may take: T.ws(0), T.attr(...); `context` NULL: it
+	              changes nothing */
 };
 
 struct value;
@@ -117,6 +120,13 @@ struct loop_value {
 	int64_t num_stages, coalesced_width;
 	struct span span;
 	struct span extent_span[MAX_RANK];
+	const struct expr *bound; /* T.thread_binding: the index that the target names; no loop */
+	/*
+	 * T.Persistent: the targets are `coords`, guarded by `guard`, and the loop variable is `wave`.
+	 */
+	const struct var *wave;
+	const struct expr *coords[MAX_RANK], *guard;
+	uint32_t n_coords;
 };
 
 struct launch_value {
@@ -124,6 +134,23 @@ struct launch_value {
 	const struct expr *grid[3];
 	int64_t threads[3];
 	struct span span;
+};
+
+/*
+ * Where the elements of a shape live, as the file says it: a layout of bytes or of threads and
+ * slots, or, before it meets a buffer, numbers for each index.
+ */
+struct layout_value {
+	uint32_t rank;
+	int64_t shape[MAX_RANK];      /* -1: a symbol */
+	const struct layout *layout;  /* NULL: `map` */
+	const struct layout_map *map; /* its places count elements */
+};
+
+/* A block that is no launch. */
+struct context_value {
+	const struct expr *condition; /* which threads run it; NULL: all */
+	const struct value *bound;    /* what `as` binds; NULL: nothing */
 };
 
 struct value {
@@ -150,6 +177,8 @@ struct value {
 		const struct region_value *region;
 		const struct loop_value *loop;
 		const struct launch_value *launch;
+		const struct layout_value *layout;
+		const struct context_value *context;
 	} as;
 };
 

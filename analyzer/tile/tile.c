@@ -45,6 +45,17 @@ const char *reduce_kind_text(enum reduce_kind kind)
 	return texts[kind];
 }
 
+const char *atomic_kind_text(enum atomic_kind kind)
+{
+	static const char *const texts[] = {
+		[ATOMIC_NONE] = "",   [ATOMIC_ADD] = "add", [ATOMIC_MAX] = "max",
+		[ATOMIC_MIN] = "min", [ATOMIC_OR] = "or",   [ATOMIC_STORE] = "store",
+	};
+
+	assert(kind <= ATOMIC_STORE);
+	return texts[kind];
+}
+
 const char *loop_kind_text(enum loop_kind kind)
 {
 	static const char *const texts[] = {
@@ -120,6 +131,14 @@ const struct op_info *op_info(enum op_kind kind)
 
 	assert(kind < N_OP_KINDS);
 	return &infos[kind];
+}
+
+const char *op_title(const struct cx *cx, const struct op *op)
+{
+	if (op->kind == OP_evaluate && op->as.evaluate.value &&
+	    op->as.evaluate.value->kind == EXPR_CALL)
+		return sym_text(cx->names, op->as.evaluate.value->as.callee);
+	return op_info(op->kind)->name;
 }
 
 /* Operands that are parts of buffers, as against numbers. */

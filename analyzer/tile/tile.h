@@ -20,6 +20,15 @@ enum scope {
 };
 const char *scope_text(enum scope scope); /* "global", "shared", "fragment", "local", "var" */
 
+struct layout;
+
+/* Places of a global buffer's elements: `n` numbers, row-major, as functions of the index. */
+struct layout_map {
+	uint32_t rank, n;
+	const struct var *index[MAX_RANK];
+	const struct expr *place[MAX_RANK];
+};
+
 struct buffer {
 	sym_t name;
 	uint32_t id;
@@ -31,6 +40,12 @@ struct buffer {
 	bool is_param;
 	uint32_t launch;  /* index of the launch that allocates it; 0 for parameters */
 	struct span span; /* of the name where it is allocated or declared */
+	/* Where the kernel itself says that its elements live (T.annotate_layout); NULL: not said.
+	   Offsets of shared memory in bytes. */
+	const struct layout *annotation;
+	const struct layout_map *map;  /* the same for global memory, whose extents may be symbols */
+	const struct buffer *alias_of; /* T.view, T.reshape: the buffer whose memory this is; or NULL */
+	const struct expr *base; /* T.make_tensor: the address that it stands at; NULL: an argument */
 };
 /* Constant extent of dimension `dim`; -1 when it is symbolic. */
 int64_t buffer_extent(const struct buffer *buffer, uint32_t dim);
@@ -59,6 +74,17 @@ enum reduce_kind {
 	REDUCE_BITXOR
 };
 const char *reduce_kind_text(enum reduce_kind kind);
+
+/* How a store combines with what is there, as one indivisible step; ATOMIC_STORE replaces it. */
+enum atomic_kind {
+	ATOMIC_NONE, /* an ordinary store */
+	ATOMIC_ADD,
+	ATOMIC_MAX,
+	ATOMIC_MIN,
+	ATOMIC_OR,
+	ATOMIC_STORE,
+};
+const char *atomic_kind_text(enum atomic_kind kind); /* "", "add", "max", ... */
 
 enum op_kind {
 #define OP(id, name, doc, example) OP_##id,
@@ -106,6 +132,27 @@ struct op {
 	} as;
 };
 
+/*
+ * Ops that end at the tile program so far: it says what they mean, but neither the solver nor code
+ * generation takes them. Both report DIAG_E0640 with the op's name.
+ */
+/* clang-format off */
+#define CASES_OF_TILE_ONLY_OPS \
+	case OP_scan: \
+	case OP_finalize_reducer: \
+	case OP_transpose: \
+	case OP_im2col: \
+	case OP_tma_copy: \
+	case OP_async_copy: \
+	case OP_wgmma_gemm: \
+	case OP_gemm_sp: \
+	case OP_barrier_init: \
+	case OP_barrier_arrive: \
+	case OP_barrier_expect_tx: \
+	case OP_barrier_wait: \
+	case OP_evaluate
+/* clang-format on */
+
 /* The table at run time. */
 enum operand_role { ROLE_READ, ROLE_WRITE, ROLE_UPDATE, ROLE_EXPR, ROLE_ATTR };
 struct operand_info {
@@ -122,6 +169,8 @@ struct op_info {
 	const struct operand_info *operands;
 };
 const struct op_info *op_info(enum op_kind kind);
+/* What messages call the operation: "T.copy"; of an EVALUATE the function that it calls. */
+const char *op_title(const struct cx *cx, const struct op *op);
 /* Regions of an op by role; `index` counts the op's region operands. NULL past the end. */
 struct region *op_region(struct op *op, uint32_t index, enum operand_role *role);
 
@@ -177,6 +226,8 @@ struct stmt {
 			const struct buffer *buffer;
 			const struct expr *index[MAX_RANK];
 			const struct expr *value;
+			enum atomic_kind atomic;
+			bool is_bulk; /* of a tile's atomic with use_tma=True: TileLang reduces with TMA */
 		} store;
 	} as;
 };
@@ -195,6 +246,7 @@ struct launch {
 	const struct var *block[3];  /* VAR_BLOCK */
 	const struct var *thread[3]; /* VAR_THREAD */
 	struct rasterization rasterization;
+	bool is_implicit; /* the kernel opens no T.Kernel: its body runs once, in one thread */
 	struct block body;
 	struct span span;
 };
@@ -210,6 +262,14 @@ struct host_param {
 	struct span span;
 };
 
+/*
+ * A setting for TileLang's compiler: "tl.disable_tma_lower" and 1. Only --parity tilelang reads it.
+ */
+struct pass_config {
+	sym_t name;
+	int64_t value;
+};
+
 struct tile_program {
 	struct cx *cx;
 	struct expr_pool *pool;
@@ -222,6 +282,7 @@ struct tile_program {
 	vec_of(const struct var *) scalars; /* scalar arguments and symbols, in call order */
 	vec_of(struct buffer *) buffers;    /* all, indexed by id; params included */
 	vec_of(struct launch *) launches;
+	vec_of(struct pass_config) pass_configs; /* that the file gives with the kernel */
 	uint32_t n_stmts;
 };
 

@@ -13,6 +13,7 @@
  * A region is written buffer[mins; extents], the whole buffer by its name alone. Operands that are
  * absent and attributes that are 0 are left out.
  */
+#include "analyzer/layout/layout.h"
 #include "analyzer/tile/tile.h"
 
 #include <assert.h>
@@ -80,12 +81,11 @@ static void print_region(const struct printer *pr, const struct region *region)
 }
 
 /* Attributes that are enums are written as words. */
-static void print_attr(const struct printer *pr, enum op_kind kind, const char *field,
-                       int64_t value)
+static void print_attr(const struct printer *pr, const char *field, int64_t value)
 {
-	if (kind == OP_gemm && strcmp(field, "policy") == 0)
+	if (strcmp(field, "policy") == 0)
 		buf_text(pr->out, gemm_policy_text((enum gemm_policy)value));
-	else if (kind == OP_reduce && strcmp(field, "kind") == 0)
+	else if (strcmp(field, "kind") == 0)
 		buf_text(pr->out, reduce_kind_text((enum reduce_kind)value));
 	else
 		buf_printf(pr->out, "%lld", (long long)value);
@@ -105,7 +105,7 @@ static bool print_operand(const struct printer *pr, const struct op *op,
 		return false;
 	buf_printf(pr->out, "%s%s=", is_first ? "" : ", ", info->name);
 	if (is_attr)
-		print_attr(pr, op->kind, info->name, *attr);
+		print_attr(pr, info->name, *attr);
 	else if (is_expr)
 		print_expr(pr, *e);
 	else
@@ -173,7 +173,10 @@ static void print_store(const struct printer *pr, const struct stmt *stmt)
 {
 	buf_printf(pr->out, "%s[", name_of(pr, stmt->as.store.buffer->name));
 	print_list(pr, stmt->as.store.index, stmt->as.store.buffer->rank);
-	buf_text(pr->out, "] = ");
+	if (stmt->as.store.atomic)
+		buf_printf(pr->out, "] = atomic_%s ", atomic_kind_text(stmt->as.store.atomic));
+	else
+		buf_text(pr->out, "] = ");
 	print_expr(pr, stmt->as.store.value);
 	buf_char(pr->out, '\n');
 }
@@ -236,6 +239,23 @@ static void print_shape(const struct printer *pr, const struct buffer *buffer)
 		print_list(pr, buffer->strides, buffer->rank);
 		buf_char(pr->out, ']');
 	}
+	if (buffer->alias_of)
+		buf_printf(pr->out, " in %s", name_of(pr, buffer->alias_of->name));
+	if (buffer->base) {
+		buf_text(pr->out, " at ");
+		print_expr(pr, buffer->base);
+	}
+	if (buffer->map) {
+		buf_text(pr->out, " map ");
+		for (uint32_t i = 0; i < buffer->map->rank; i++)
+			buf_printf(pr->out, "%s%s", i ? ", " : "", name_of(pr, buffer->map->index[i]->name));
+		buf_text(pr->out, " to ");
+		print_list(pr, buffer->map->place, buffer->map->n);
+	}
+	if (buffer->annotation) {
+		buf_text(pr->out, " layout ");
+		layout_print(pr->out, buffer->annotation);
+	}
 	buf_char(pr->out, '\n');
 }
 
@@ -292,7 +312,7 @@ static void print_head(struct printer *pr)
 static void print_launch(struct printer *pr, const struct launch *launch)
 {
 	line_begin(pr);
-	buf_text(pr->out, "launch ");
+	buf_text(pr->out, launch->is_implicit ? "implicit launch " : "launch ");
 	for (int i = 0; i < 3; i++) {
 		buf_printf(pr->out, "%s: ", name_of(pr, launch->block[i]->name));
 		print_expr(pr, launch->grid[i]);

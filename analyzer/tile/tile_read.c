@@ -4,6 +4,7 @@
  * expressions are read by expr_parse. Everything is checked, as the text may come from anywhere,
  * and the program is verified at the end.
  */
+#include "analyzer/layout/layout.h"
 #include "analyzer/tile/tile.h"
 
 #include <assert.h>
@@ -261,6 +262,41 @@ static void learn_buffer(struct reader *rd, const struct buffer *buffer)
 
 /* Buffers */
 
+/* `i0, i1 to i1, i0`: the indices are known in the places alone. */
+static void read_map(struct reader *rd, struct buffer *buffer)
+{
+	struct layout_map *map = arena_new(rd->cx->arena, struct layout_map);
+	uint32_t n_known = rd->known.n;
+
+	do {
+		uint32_t begin = rd->at;
+		struct var *var;
+		sym_t var_name = name(rd);
+
+		if (map->rank == buffer->rank || map->rank == MAX_RANK) {
+			fail(rd, begin, "more indices than dimensions");
+			return;
+		}
+		var = expr_new_var(rd->pool, VAR_LOOP, var_name, DTYPE_I32);
+		var->span = here(rd, begin);
+		var->min = 0;
+		if (buffer_extent(buffer, map->rank) > 0)
+			var->max = buffer_extent(buffer, map->rank) - 1;
+		map->index[map->rank++] = var;
+		learn_var(rd, var);
+	} while (accept(rd, ","));
+	expect(rd, "to ");
+	do {
+		if (map->n == MAX_RANK) {
+			fail(rd, rd->at, "more than %d places", MAX_RANK);
+			return;
+		}
+		map->place[map->n++] = expression(rd);
+	} while (accept(rd, ","));
+	buffer->map = map;
+	rd->known.n = n_known;
+}
+
 /* `float16[128, 64] strides [64, 1]` */
 static void shape(struct reader *rd, struct buffer *buffer)
 {
@@ -271,6 +307,21 @@ static void shape(struct reader *rd, struct buffer *buffer)
 		expect(rd, "[");
 		if (expressions(rd, buffer->strides, "]") != buffer->rank)
 			fail(rd, rd->at, "the strides have another number of dimensions");
+	}
+	if (accept(rd, "in ")) {
+		const struct known *known = find_known(rd, name(rd));
+
+		buffer->alias_of = known ? known->buffer : NULL;
+		if (!rd->failed && !buffer->alias_of)
+			fail(rd, rd->at, "this is no buffer");
+	}
+	if (accept(rd, "at "))
+		buffer->base = expression(rd);
+	if (accept(rd, "map "))
+		read_map(rd, buffer);
+	if (accept(rd, "layout ")) {
+		buffer->annotation = layout_parse(rd->cx, rd->file, &rd->at);
+		rd->failed |= !buffer->annotation;
 	}
 	end_of_line(rd);
 }
@@ -330,7 +381,7 @@ static void region(struct reader *rd, struct region *out)
 }
 
 /* An integer, or the word of an enum. */
-static int64_t attribute(struct reader *rd, enum op_kind kind, const char *field)
+static int64_t attribute(struct reader *rd, const char *field)
 {
 	uint32_t begin;
 	struct str text;
@@ -340,13 +391,11 @@ static int64_t attribute(struct reader *rd, enum op_kind kind, const char *field
 	if (peek(rd) == '-' || (peek(rd) >= '0' && peek(rd) <= '9'))
 		return integer(rd);
 	text = word(rd);
-	for (int i = POLICY_SQUARE; kind == OP_gemm && strcmp(field, "policy") == 0 && i <= POLICY_BEST;
-	     i++) {
+	for (int i = POLICY_SQUARE; strcmp(field, "policy") == 0 && i <= POLICY_BEST; i++) {
 		if (str_is(text, gemm_policy_text((enum gemm_policy)i)))
 			return i;
 	}
-	for (int i = REDUCE_SUM; kind == OP_reduce && strcmp(field, "kind") == 0 && i <= REDUCE_BITXOR;
-	     i++) {
+	for (int i = REDUCE_SUM; strcmp(field, "kind") == 0 && i <= REDUCE_BITXOR; i++) {
 		if (str_is(text, reduce_kind_text((enum reduce_kind)i)))
 			return i;
 	}
@@ -368,7 +417,7 @@ static void operand(struct reader *rd, struct op *op, const struct operand_info 
 		*(const struct expr **)(void *)at = expression(rd);
 		break;
 	case ROLE_ATTR:
-		*(int64_t *)(void *)at = attribute(rd, op->kind, info->name);
+		*(int64_t *)(void *)at = attribute(rd, info->name);
 		break;
 	}
 }
@@ -563,6 +612,13 @@ static void store_line(struct reader *rd, struct stmt *stmt, const struct buffer
 	if (!rd->failed && n != buffer->rank)
 		fail(rd, begin, "the store has another number of indices than its buffer");
 	expect(rd, "=");
+	for (int i = ATOMIC_ADD; i <= ATOMIC_STORE; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "atomic_%s ", atomic_kind_text((enum atomic_kind)i));
+		if (accept(rd, text))
+			stmt->as.store.atomic = (enum atomic_kind)i;
+	}
 	stmt->as.store.value = expression(rd);
 	end_of_line(rd);
 }
@@ -718,14 +774,14 @@ static bool declaration(struct reader *rd)
 		rd->at = begin;
 		return false;
 	}
-	if (!find_scope(word(rd), &scope) || scope == SCOPE_GLOBAL)
-		fail(rd, begin, "a buffer is in shared, fragment, local or var");
+	if (!find_scope(word(rd), &scope))
+		fail(rd, begin, "a buffer is in global, shared, fragment, local or var");
 	buffer_line(rd, scope, buffer_name, begin)->launch = rd->launch->index;
 	return true;
 }
 
 /* Declarations stand before all statements. */
-static void launch_line(struct reader *rd)
+static struct launch *launch_line(struct reader *rd)
 {
 	struct launch *launch = arena_new(rd->cx->arena, struct launch);
 	uint32_t begin = rd->at, n_known = rd->known.n;
@@ -747,6 +803,7 @@ static void launch_line(struct reader *rd)
 	}
 	block(rd, &launch->body, 2);
 	rd->known.n = n_known;
+	return launch;
 }
 
 /* Head */
@@ -843,6 +900,8 @@ static void program_lines(struct reader *rd)
 			scalar_line(rd, VAR_SYMBOL);
 		else if (accept(rd, "param "))
 			param_line(rd);
+		else if (accept(rd, "implicit launch "))
+			launch_line(rd)->is_implicit = true;
 		else if (accept(rd, "launch "))
 			launch_line(rd);
 		else

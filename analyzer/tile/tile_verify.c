@@ -318,6 +318,117 @@ static void check_reduce(struct verifier *vf, const struct stmt *stmt)
 	          (long long)op->dim);
 }
 
+/* Both sides have the same extents, in every dimension. */
+static bool same_extents(struct verifier *vf, const struct region *x, const struct region *y,
+                         const char *what)
+{
+	bool ok = x->buffer->rank == y->buffer->rank;
+
+	for (uint32_t i = 0; ok && i < x->buffer->rank; i++)
+		ok = x->extent[i] == y->extent[i];
+	if (ok)
+		return true;
+	FAIL(vf, DIAG_E0301, y->span, "the sides of this %s differ: %s and %s", what,
+	     extents_text(vf, x->extent, x->buffer->rank),
+	     extents_text(vf, y->extent, y->buffer->rank));
+	note_buffer(vf, x->buffer);
+	note_buffer(vf, y->buffer);
+	return false;
+}
+
+/* A scan writes as many elements as it reads. */
+static void check_scan(struct verifier *vf, const struct stmt *stmt)
+{
+	const struct op_scan *op = &stmt->as.op.as.scan;
+
+	if (!need_scope(vf, &op->src, IN_FRAGMENT | IN_SHARED,
+	                "a scan reads a fragment or shared memory") ||
+	    !need_scope(vf, &op->dst, IN_FRAGMENT | IN_SHARED,
+	                "a scan writes a fragment or shared memory") ||
+	    !same_extents(vf, &op->src, &op->dst, "scan"))
+		return;
+	if (op->dim < 0 || op->dim >= (int64_t)op->src.buffer->rank)
+		FAIL(vf, DIAG_E0307, op->src.span, "dimension %lld does not exist: %s has %u",
+		     (long long)op->dim, name_of(vf, op->src.buffer), op->src.buffer->rank);
+	if (op->kind != REDUCE_SUM && op->kind != REDUCE_MAX)
+		FAIL(vf, DIAG_E0307, op->src.span, "a scan sums or takes the maximum");
+}
+
+/* dst[j, i] = src[i, j] */
+static void check_transpose(struct verifier *vf, const struct stmt *stmt)
+{
+	const struct op_transpose *op = &stmt->as.op.as.transpose;
+	int64_t src[MAX_RANK], dst[MAX_RANK];
+	uint32_t n_src = squeeze(&op->src, src), n_dst = squeeze(&op->dst, dst);
+
+	if (n_src == n_dst && (n_src < 2 ? n_src == 0 || src[0] == dst[0]
+	                                 : n_src == 2 && src[0] == dst[1] && src[1] == dst[0]))
+		return;
+	FAIL(vf, DIAG_E0301, op->dst.span, "this is no transposed shape: %s and %s",
+	     extents_text(vf, src, n_src), extents_text(vf, dst, n_dst));
+	note_buffer(vf, op->src.buffer);
+	note_buffer(vf, op->dst.buffer);
+}
+
+/* As T.copy. */
+static void check_bulk_copy(struct verifier *vf, const struct region *src, const struct region *dst)
+{
+	struct stmt copy = { .kind = STMT_OP, .as.op.kind = OP_copy };
+
+	copy.as.op.as.copy.src = *src;
+	copy.as.op.as.copy.dst = *dst;
+	check_copy(vf, &copy);
+}
+
+/* As T.gemm. */
+static void check_wgmma(struct verifier *vf, const struct stmt *stmt)
+{
+	const struct op_wgmma_gemm *op = &stmt->as.op.as.wgmma_gemm;
+	struct stmt gemm = { .kind = STMT_OP, .span = stmt->span, .as.op.kind = OP_gemm };
+
+	gemm.as.op.as.gemm = (struct op_gemm){ .a = op->a,
+		                                   .b = op->b,
+		                                   .c = op->c,
+		                                   .transpose_a = op->transpose_a,
+		                                   .transpose_b = op->transpose_b };
+	check_gemm(vf, &gemm);
+}
+
+/* K of B is twice that of A, of which half is stored. */
+static void check_gemm_sp(struct verifier *vf, const struct stmt *stmt)
+{
+	const struct op_gemm_sp *op = &stmt->as.op.as.gemm_sp;
+	int64_t a[2], b[2], c[2];
+	bool ta = op->transpose_a, tb = op->transpose_b;
+
+	if (!need_scope(vf, &op->c, IN_FRAGMENT, "a gemm sums in a fragment") ||
+	    !gemm_matrix(vf, &op->a, a) || !gemm_matrix(vf, &op->b, b) || !gemm_matrix(vf, &op->c, c))
+		return;
+	(void)(gemm_agree(vf, "K", (struct gemm_side){ &op->a, "A", 2 * a[!ta] },
+	                  (struct gemm_side){ &op->b, "B", b[tb] }) &&
+	       gemm_agree(vf, "M", (struct gemm_side){ &op->a, "A", a[ta] },
+	                  (struct gemm_side){ &op->c, "C", c[0] }) &&
+	       gemm_agree(vf, "N", (struct gemm_side){ &op->b, "B", b[!tb] },
+	                  (struct gemm_side){ &op->c, "C", c[1] }));
+}
+
+/* A barrier is an element of shared memory, or a number that stands for one. */
+static void check_barrier(struct verifier *vf, const struct expr *barrier, struct span span)
+{
+	if (barrier && (dtype_is_int(barrier->type) || barrier->type.kind == TYPE_HANDLE) &&
+	    (barrier->kind != EXPR_LOAD || barrier->as.buffer->scope == SCOPE_SHARED))
+		return;
+	FAIL(vf, DIAG_E0304, span, "this is no barrier");
+	diag_help(&vf->cx->diags, "a barrier is what T.alloc_barrier gives, or an element of it");
+}
+
+/* An operand that must be there. */
+static void check_value(struct verifier *vf, const struct expr *value, struct span span)
+{
+	if (!value)
+		FAIL(vf, DIAG_E0310, span, "the operation misses an operand");
+}
+
 /* Regions first, then what the op itself asks for. */
 static void check_op(struct verifier *vf, struct stmt *stmt)
 {
@@ -340,6 +451,49 @@ static void check_op(struct verifier *vf, struct stmt *stmt)
 		break;
 	case OP_reduce:
 		check_reduce(vf, stmt);
+		break;
+	case OP_scan:
+		check_scan(vf, stmt);
+		break;
+	case OP_finalize_reducer:
+		need_scope(vf, &stmt->as.op.as.finalize_reducer.dst, IN_FRAGMENT,
+		           "a reducer is a fragment");
+		break;
+	case OP_transpose:
+		check_transpose(vf, stmt);
+		break;
+	case OP_im2col:
+		need_scope(vf, &stmt->as.op.as.im2col.dst, IN_SHARED, "im2col writes shared memory");
+		break;
+	case OP_tma_copy:
+		check_bulk_copy(vf, &stmt->as.op.as.tma_copy.src, &stmt->as.op.as.tma_copy.dst);
+		break;
+	case OP_async_copy:
+		check_bulk_copy(vf, &stmt->as.op.as.async_copy.src, &stmt->as.op.as.async_copy.dst);
+		break;
+	case OP_wgmma_gemm:
+		check_wgmma(vf, stmt);
+		break;
+	case OP_gemm_sp:
+		check_gemm_sp(vf, stmt);
+		break;
+	case OP_barrier_init:
+		check_barrier(vf, stmt->as.op.as.barrier_init.barrier, stmt->span);
+		check_value(vf, stmt->as.op.as.barrier_init.arrive_count, stmt->span);
+		break;
+	case OP_barrier_arrive:
+		check_barrier(vf, stmt->as.op.as.barrier_arrive.barrier, stmt->span);
+		break;
+	case OP_barrier_expect_tx:
+		check_barrier(vf, stmt->as.op.as.barrier_expect_tx.barrier, stmt->span);
+		check_value(vf, stmt->as.op.as.barrier_expect_tx.bytes, stmt->span);
+		break;
+	case OP_barrier_wait:
+		check_barrier(vf, stmt->as.op.as.barrier_wait.barrier, stmt->span);
+		check_value(vf, stmt->as.op.as.barrier_wait.parity, stmt->span);
+		break;
+	case OP_evaluate:
+		check_value(vf, stmt->as.op.as.evaluate.value, stmt->span);
 		break;
 	case N_OP_KINDS:
 		BUG("op kind %d", (int)stmt->as.op.kind);
@@ -387,6 +541,18 @@ static void check_expr(struct verifier *vf, const struct expr *e, struct span sp
 		expr_walk(e, check_load, &check);
 }
 
+/* The buffer's type, with as many lanes as the index has (T.Ramp). */
+static struct dtype store_type(const struct stmt *stmt)
+{
+	struct dtype type = stmt->as.store.buffer->type;
+
+	for (uint32_t i = 0; i < stmt->as.store.buffer->rank; i++) {
+		if (stmt->as.store.index[i]->type.lanes > 1)
+			type.lanes = (uint16_t)(type.lanes * stmt->as.store.index[i]->type.lanes);
+	}
+	return type;
+}
+
 /* Indices, the place, the value, its type. */
 static void check_store(struct verifier *vf, const struct stmt *stmt)
 {
@@ -397,7 +563,7 @@ static void check_store(struct verifier *vf, const struct stmt *stmt)
 		check_expr(vf, stmt->as.store.index[i], stmt->span);
 	check_index(vf, buffer, stmt->as.store.index, stmt->span);
 	check_expr(vf, stmt->as.store.value, stmt->span);
-	if (!dtype_equal(stmt->as.store.value->type, buffer->type))
+	if (!dtype_equal(stmt->as.store.value->type, store_type(stmt)))
 		FAIL(vf, DIAG_E0305, stmt->span, "the stored value has another type than %s",
 		     name_of(vf, buffer));
 }
@@ -432,7 +598,7 @@ static void check_stmt(struct verifier *vf, struct stmt *stmt)
 {
 	switch (stmt->kind) {
 	case STMT_OP:
-		if (vf->n_parallel)
+		if (vf->n_parallel && stmt->as.op.kind != OP_evaluate)
 			FAIL(vf, DIAG_E0312, stmt->span, "a tile operation stands inside a T.Parallel loop");
 		check_op(vf, stmt);
 		break;

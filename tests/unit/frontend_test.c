@@ -164,6 +164,16 @@ static void test_device(struct check *check)
 		  "serial(2):\n\t\t\tC[i_1, 0] = 1.0f32\n" },
 		{ "", "[T.clear(b) for b in (F, S)]",
 		  "\t\tfill(dst=F, value=0.0f32)\n\t\tfill(dst=S, value=0.0f16)\n" },
+		{ "", "for i in T.Parallel(8):\n    for j in T.Parallel(8):\n        F[i, j] = 1",
+		  "\t\tfor i, j in parallel(8, 8):\n\t\t\tF[i, j] = 1.0f32\n" },
+		{ "", "C[bx, 0:4] = 2.0",
+		  "\t\tC[bx, call(int32x4, ramp, 0, 1)] = call(float32x4, broadcast, 2.0f32)\n" },
+		{ "", "C[bx, 0:4] = C[by, 4:8]",
+		  "\t\tC[bx, call(int32x4, ramp, 0, 1)] = C[by, call(int32x4, ramp, 4, 1)]\n" },
+		{ "f = getattr(T, 'exp')", "C[0, 0] = f(C[0, 1])", "\t\tC[0, 0] = exp(C[0, 1])\n" },
+		{ "",
+		  "tx = T.thread_binding(0, 32, thread='threadIdx.x')\nC[0, 0] = T.cast(tx + 1, 'float32')",
+		  "\t\tC[0, 0] = float32(tx + 1)\n" },
 		{ "", "T.use_swizzle(4, order='row', enable=False)\nT.print(F)\nassert n > 0",
 		  "\t\tpass\n" },
 	};
@@ -224,6 +234,13 @@ static void test_host(struct check *check)
 		  "23" },
 		{ "", "(3 if 2 in (1, 2) and 5 not in [4] and 'x' is not None and not None else 0) or 1",
 		  "3" },
+		{ "x = 0\nfor i in range(40):\n    x += i\ny = []\nfor i in range(40):\n    y.append(i)\n"
+		  "for i in range(40):\n    for j in range(4):\n        z = torch.rand(i)[j]",
+		  "x + len(y)", "820" },
+		{ "a = torch.rand(4, 8).cuda().half() * 2", "a.shape[0] + a.shape[1]", "12" },
+		{ "", "len('\\d') + len('\\x00')", "3" },
+		{ "import tilelang\nk = tilelang.PassConfigKey.TL_DISABLE_WGMMA",
+		  "k.value == 'tl.disable_wgmma'", "1" },
 		{ "",
 		  "any([0, 1]) + all(()) + sum(map(lambda x: x + 1, [1, 2])) + [i * j for i, j in zip((1, "
 		  "2), (3, 4))][1]",
@@ -247,7 +264,7 @@ static void test_errors(struct check *check)
 	static const struct body_case cases[] = {
 		{ "", "T.copy(C[0, 0], Q)", "E0201 11:25" },
 		{ "", "T.cpoy(C[0, 0], S)", "E0203 11:11" },
-		{ "", "T.tma_copy(C[0, 0], S)", "E0204 11:11" },
+		{ "", "T.annotate_ws_schedule(1)", "E0204 11:11" },
 		{ "", "T.copy(C, S)", "E0301 11:19" },
 		{ "", "T.copy(C[0:4, 0:8], S)", "E0301 11:29" },
 		{ "", "T.copy(C[0], S)", "E0303 11:18" },
@@ -264,12 +281,14 @@ static void test_errors(struct check *check)
 		{ "", "S[8, 0] = 1", "E0306 11:9" },
 		{ "", "T.copy(S[4:12, :], F)", "E0306 11:16" },
 		{ "", "T.copy(C[0:n, :], S)", "E0308 11:18" },
-		{ "", "A = T.alloc_shared((n, 8), 'float16')", "E0308 11:28" },
+		{ "", "A = T.alloc_shared((n, 8), 'float16')", "E0308 11:13" },
 		{ "", "A = T.alloc_shared((0, 8), 'float16')", "E0311 11:28" },
 		{ "", "A = T.alloc_shared((8, 8), 'float17')", "E0202 11:36" },
 		{ "", "for i in T.Parallel(8):\n    T.clear(S)", "E0312 12:13" },
-		{ "", "for i in T.Parallel(8):\n    for j in T.Parallel(8):\n        F[i, j] = 1",
-		  "E0312 12:13" },
+		{ "",
+		  "for i in T.Parallel(8):\n    F[i, 0] = 0\n    for j in T.Parallel(8):\n        F[i, j] "
+		  "= 1",
+		  "E0312 13:13" },
 		{ "", "for i, j in T.Parallel(8):\n    pass", "E0216 11:13" },
 		{ "", "for i in T.serial(8):\n    x = F[i, 0]\nC[0, 0] = x", "E0218 13:19" },
 		{ "", "if bx > 0:\n    x = by\nC[0, 0] = x", "E0218 13:19" },
@@ -298,15 +317,24 @@ static void test_errors(struct check *check)
 /* The example that ops.def gives for each operation makes that operation. */
 static void test_op_examples(struct check *check)
 {
-	static const char before[] = "import tilelang.language as T\n@T.prim_func\n"
-								 "def k(A: T.Tensor((1024, 1024), 'float16')):\n"
-								 "    with T.Kernel(8, 8) as (bx, by):\n"
-								 "        A_shared = T.alloc_shared((128, 64), 'float16')\n"
-								 "        B_shared = T.alloc_shared((64, 128), 'float16')\n"
-								 "        C_local = T.alloc_fragment((128, 128), 'float32')\n"
-								 "        square = T.alloc_fragment((128, 128), 'float32')\n"
-								 "        total = T.alloc_fragment((128,), 'float32')\n"
-								 "        for ko in T.serial(16):\n            ";
+	static const char before[] =
+		"import tilelang.language as T\n@T.prim_func\n"
+		"def k(A: T.Tensor((1024, 1024), 'float16'), "
+		"data: T.Tensor((1, 8, 8, 32), 'float16')):\n"
+		"    with T.Kernel(8, 8) as (bx, by):\n"
+		"        A_shared = T.alloc_shared((128, 64), 'float16')\n"
+		"        B_shared = T.alloc_shared((64, 128), 'float16')\n"
+		"        C_local = T.alloc_fragment((128, 128), 'float32')\n"
+		"        square = T.alloc_fragment((128, 128), 'float32')\n"
+		"        total = T.alloc_fragment((128,), 'float32')\n"
+		"        A_turned = T.alloc_shared((64, 128), 'float16')\n"
+		"        E_shared = T.alloc_shared((128, 8), 'uint8')\n"
+		"        g_shared = T.alloc_shared((64,), 'float32')\n"
+		"        data_shared = T.alloc_shared((32, 32), 'float16')\n"
+		"        full = T.alloc_barrier(128)\n"
+		"        B_dense = T.alloc_shared((128, 128), 'float16')\n"
+		"        sums = T.alloc_reducer((128,), 'float32', 'sum')\n"
+		"        for ko in T.serial(16):\n            k = ko\n            ";
 
 	for (int i = 0; i < N_OP_KINDS; i++) {
 		static const struct run_options no_options = { 0 };
@@ -376,6 +404,10 @@ static void test_parameters(struct check *check)
 		{ "import argparse\np = argparse.ArgumentParser()\np.add_argument('m', type=int)\n"
 		  "k = outer(32)(p.parse_args().m)\n",
 		  "", "E0206 7:13" },
+		{ "", "B=32 M=64 f=T.exp", "f = \"exp\" from set" },
+		{ "", "B=32 M=64 f=T.GemmWarpPolicy.FullRow", "f = \"FullRow\" from set" },
+		{ "", "B=32 M=64 dtype=custom[tfloat32]", "dtype = \"tfloat32\" from set" },
+		{ "k = outer(64)(128, __return_kernel=True)\n", "", "M = 128 from call" },
 		{ "", "B=32 M=64 MM=3", "E0209 0:0" },
 		{ "", "B=32 M=64 N=(1", "E0209 1:1" },
 		{ "", "B=32 M=x", "E0202 7:30" },
@@ -460,6 +492,24 @@ static void test_eager(struct check *check)
 		{ "a = torch.randn(96, 24, device='cuda')\nadd(a, torch.empty((96, 24)), block=16)\n",
 		  { 0 },
 		  "M = 96 from tensor" },
+		{ "add.compile(M=80, N=24, block=16)\n",
+		  { 0 },
+		  "M = 80 from call\n\tgiven N = 24 from call" },
+		{ "add.compile(M=80, N=24)\n", { .tensors = "A=96x24:float16" }, "M = 96 from tensor" },
+		{ "@tilelang.jit\ndef f(X):\n    R, Q, P = T.const('R Q P')\n    shape = [R, Q]\n"
+		  "    X: T.StridedTensor[shape, [P, 1], 'float32']\n    with T.Kernel(R) as b:\n"
+		  "        X[b, 0] = P\n",
+		  { .kernel = "f", .tensors = "X=6x7:float32" },
+		  "R = 6 from tensor\n\tgiven Q = 7 from tensor\n\tgiven P = 7 from tensor" },
+		{ "@T.macro\ndef launch(X):\n    with T.Kernel(X.shape[0]) as b:\n        X[b] = 1\n"
+		  "@tilelang.jit\ndef f(X: T.Tensor[[9], 'float32']):\n    launch(X)\n",
+		  { .kernel = "f" },
+		  "launch b: 9," },
+		{ "@T.prim_func\ndef f(X):\n    X: T.Tensor[[9], 'float32']\n"
+		  "    Y = T.empty((9,), 'float32')\n    with T.Kernel(9) as b:\n        Y[b] = X[b]\n"
+		  "    return Y\n",
+		  { .kernel = "f" },
+		  "param X: float32[9]\n\tparam Y: float32[9]" },
 		{ "", { .sets = "M=64" }, "E0206 4:5" },
 		{ "", { .tensors = "A=12y" }, "E0209 0:0" },
 	};

@@ -1,0 +1,1 @@
+$TL kernels device.tl && $TL kernels device.tl --target sm_90a

@@ -1,0 +1,2 @@
+WIDTH = 8
+from tiles import *

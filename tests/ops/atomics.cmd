@@ -1,0 +1,1 @@
+$TL emit all.tl --kernel atomics --stage=tile

@@ -1,0 +1,1 @@
+$TL analyze all.tl --no-db --kernel layouts; $TL analyze all.tl --no-db --kernel atomics; $TL analyze all.tl --no-db --kernel barriers

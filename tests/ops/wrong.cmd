@@ -1,0 +1,1 @@
+$TL emit wrong.tl --stage=tile

@@ -108,15 +108,16 @@ static int64_t plain_div(int64_t a, int64_t b)
 	return quotient;
 }
 
+/* int64 wraps around, as the evaluators have it. */
 static int64_t plain_binary(int op, int64_t a, int64_t b)
 {
 	switch ((enum binary_op)op) {
 	case BIN_ADD:
-		return a + b;
+		return (int64_t)((uint64_t)a + (uint64_t)b);
 	case BIN_SUB:
-		return a - b;
+		return (int64_t)((uint64_t)a - (uint64_t)b);
 	case BIN_MUL:
-		return a * b;
+		return (int64_t)((uint64_t)a * (uint64_t)b);
 	case BIN_FLOORDIV:
 		return plain_div(a, b);
 	case BIN_FLOORMOD:

@@ -19,6 +19,7 @@ struct maker {
 	struct block *block; /* where statements go */
 	uint32_t file;
 	uint32_t line; /* each statement gets its own */
+	struct solve_options options;
 };
 
 static struct span next_span(struct maker *m)
@@ -212,7 +213,7 @@ static struct stmt *store(struct maker *m, const struct buffer *b, const struct 
 static const struct solution *solve(struct maker *m)
 {
 	const struct solution *solution =
-		solve_launch(m->program, m->launch, target_find("sm_80"), NULL);
+		solve_launch(m->program, m->launch, target_find("sm_80"), &m->options);
 	struct buf text = { 0 };
 
 	if (getenv("SHOW")) {
@@ -402,6 +403,7 @@ static void test_gemm_errors(struct check *check)
 static void test_accumulator_conflict(struct check *check)
 {
 	struct maker m;
+	const struct solution *solution;
 	struct buffer *q, *k, *s, *p;
 	struct stmt *loop;
 
@@ -424,8 +426,21 @@ static void test_accumulator_conflict(struct check *check)
 	store(&m, p, var_of(&m, loop, 0), var_of(&m, loop, 1),
 	      load(&m, s, var_of(&m, loop, 0), var_of(&m, loop, 1)));
 	end_loop(&m);
+	m.options.strict = true;
 	check_conflict(&m, DIAG_E0406, "is wanted in two layouts", "elements differ");
 	CHECK_INT(check, m.cx.diags.items.n, 1);
+	/* Without --strict the loop reads a converted copy. */
+	m.options.strict = false;
+	m.cx.diags = (struct diag_list){ .arena = m.cx.arena };
+	solution = solve_ok(&m);
+	if (solution) {
+		const struct conversion *conversion = plan_conversion(&solution->plans[loop->id], s);
+
+		CHECK(check, conversion && conversion->kind == CONVERT_SHARED);
+		CHECK(check, conversion && conversion->wavefronts == conversion->ideal);
+		CHECK_INT(check, conversion ? conversion->n_barriers : 0, 2);
+		CHECK(check, conversion && layout_count_differences(conversion->from, conversion->to) > 0);
+	}
 	maker_close(&m);
 	/* The same fragment, directly. */
 	maker_open(&m, check, 256, 1, 1);
@@ -443,7 +458,83 @@ static void test_accumulator_conflict(struct check *check)
 	                           .transpose_b = true,
 	                           .policy = POLICY_FULL_COL });
 	check_conflict(&m, DIAG_E0406, "acc_s is wanted in two layouts",
-	               "policy=T.GemmWarpPolicy.FullRow on line");
+	               "policy=T.GemmWarpPolicy.FullCol on line");
+	maker_close(&m);
+}
+
+/* The scores of one gemm, cast, are operand A of the next one. */
+struct chain {
+	struct buffer *scores, *cast;
+	struct stmt *loop, *second;
+};
+
+static struct chain make_chain(struct maker *m, bool transpose_a)
+{
+	struct buffer *q = buffer(m, SCOPE_SHARED, "Q", DTYPE_BF16, EXTENTS(64, 128));
+	struct buffer *k = buffer(m, SCOPE_SHARED, "K", DTYPE_BF16, EXTENTS(128, 128));
+	struct buffer *v =
+		buffer(m, SCOPE_SHARED, "V", DTYPE_BF16, EXTENTS(transpose_a ? 64 : 128, 64));
+	struct buffer *o =
+		buffer(m, SCOPE_FRAGMENT, "O", DTYPE_F32, EXTENTS(transpose_a ? 128 : 64, 64));
+	struct chain chain = { 0 };
+
+	chain.scores = buffer(m, SCOPE_FRAGMENT, "scores", DTYPE_F32, EXTENTS(64, 128));
+	chain.cast = buffer(m, SCOPE_FRAGMENT, "cast", DTYPE_BF16, EXTENTS(64, 128));
+	gemm(m, (struct op_gemm){ .a = whole(m, q),
+	                          .b = whole(m, k),
+	                          .c = whole(m, chain.scores),
+	                          .transpose_b = true,
+	                          .policy = POLICY_FULL_ROW });
+	chain.loop = begin_loop(m, LOOP_PARALLEL, 64, 128);
+	store(m, chain.cast, var_of(m, chain.loop, 0), var_of(m, chain.loop, 1),
+	      load(m, chain.scores, var_of(m, chain.loop, 0), var_of(m, chain.loop, 1)));
+	end_loop(m);
+	gemm(m, (struct op_gemm){ .a = whole(m, chain.cast),
+	                          .b = whole(m, v),
+	                          .c = whole(m, o),
+	                          .transpose_a = transpose_a,
+	                          .policy = POLICY_FULL_ROW });
+	chain.second = vec_last(&m->block->stmts);
+	return chain;
+}
+
+static void test_operand_chain(struct check *check)
+{
+	const struct solution *solution;
+	const struct conversion *conversion;
+	struct maker m;
+	struct chain chain;
+	int64_t first[MAX_RANK] = { 0 };
+
+	/* m16n8k16: an accumulator is the next gemm's operand A as it is. */
+	maker_open(&m, check, 128, 1, 1);
+	chain = make_chain(&m, false);
+	m.options.strict = true;
+	solution = solve_ok(&m);
+	if (solution) {
+		CHECK(check, layout_equal(solution->buffers[chain.scores->id].layout,
+		                          solution->buffers[chain.cast->id].layout, NULL));
+		CHECK(check, solution->plans[chain.second->id].as.gemm.a_is_fragment);
+		CHECK_INT(check, solution->plans[chain.second->id].conversions.n, 0);
+	}
+	maker_close(&m);
+	/* Read transposed by 8 warps, after 4 x 2 warps made it: nearly all elements move. */
+	maker_open(&m, check, 256, 1, 1);
+	chain = make_chain(&m, true);
+	solution = solve_ok(&m);
+	conversion = solution ? plan_conversion(&solution->plans[chain.second->id], chain.cast) : NULL;
+	if (CHECK(check, conversion != NULL)) {
+		CHECK(check, conversion->kind == CONVERT_SHARED);
+		CHECK_INT(check, conversion->workspace_bytes, 64 * 128 * 2);
+		CHECK_INT(check, conversion->wavefronts, conversion->ideal);
+		CHECK_INT(check, layout_count_differences(conversion->from, conversion->to), 8064);
+		CHECK(check, !layout_equal(conversion->from, conversion->to, first));
+		CHECK(check, first[0] == 0 && first[1] == 1);
+	}
+	m.options.strict = true;
+	m.cx.diags = (struct diag_list){ .arena = m.cx.arena };
+	check_conflict(&m, DIAG_E0406, "cast is wanted in two layouts",
+	               "thread 4 slot 0 in the first, thread 0 slot 1 in the second; 8064 of 8192");
 	maker_close(&m);
 }
 
@@ -797,6 +888,7 @@ int main(void)
 	test_gemm(&check);
 	test_warp_grids(&check);
 	test_gemm_errors(&check);
+	test_operand_chain(&check);
 	test_accumulator_conflict(&check);
 	test_operand_widths(&check);
 	test_rms(&check);

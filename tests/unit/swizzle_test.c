@@ -23,19 +23,19 @@ static int64_t draw(struct world *world, int64_t n)
 
 static struct swizzle_problem problem_of(int64_t rows, int64_t columns, uint32_t elem_bits)
 {
-	return (struct swizzle_problem){ .rank = 2, .shape = { rows, columns }, .elem_bits = elem_bits };
+	return (
+		struct swizzle_problem){ .rank = 2, .shape = { rows, columns }, .elem_bits = elem_bits };
 }
 
 /* A new access of the problem with an empty table. */
 static struct tile_access *add_access(struct world *world, struct swizzle_problem *problem,
-                                      enum bank_op op, uint32_t bytes, int64_t n_steps,
-                                      uint32_t n_slots)
+                                      struct tile_access form)
 {
 	struct tile_access *access = &problem->accesses[problem->n_accesses++];
 
-	*access = (struct tile_access){ .op = op, .bytes = bytes, .weight = 1, .n_steps = n_steps,
-		                            .n_slots = n_slots };
-	access->elems = arena_array(world->arena, int32_t, (size_t)n_steps * LANES * n_slots);
+	*access = form;
+	access->weight = 1;
+	access->elems = arena_array(world->arena, int32_t, (size_t)form.n_steps * LANES * form.n_slots);
 	return access;
 }
 
@@ -51,7 +51,9 @@ static struct tile_access *add_order(struct world *world, struct swizzle_problem
 	int64_t rows = problem->shape[0], columns = problem->shape[1];
 	uint32_t n_slots = bytes * 8 / problem->elem_bits;
 	int64_t n_steps = rows * columns / n_slots / LANES;
-	struct tile_access *access = add_access(world, problem, op, bytes, n_steps, n_slots);
+	struct tile_access *access = add_access(
+		world, problem,
+		(struct tile_access){ .op = op, .bytes = bytes, .n_steps = n_steps, .n_slots = n_slots });
 
 	for (int64_t i = 0; i < n_steps * LANES * n_slots; i++) {
 		int64_t at = by_columns ? i % rows * columns + i / rows : i;
@@ -66,7 +68,9 @@ static void add_ldmatrix(struct world *world, struct swizzle_problem *problem, b
 {
 	int64_t rows = problem->shape[by_columns], columns = problem->shape[!by_columns];
 	int64_t n_steps = rows / 16 * (columns / 16);
-	struct tile_access *access = add_access(world, problem, BANK_LDMATRIX, 16, n_steps, 8);
+	struct tile_access *access = add_access(
+		world, problem,
+		(struct tile_access){ .op = BANK_LDMATRIX, .bytes = 16, .n_steps = n_steps, .n_slots = 8 });
 
 	access->n_matrices = 4;
 	for (int64_t step = 0; step < n_steps; step++)
@@ -75,8 +79,8 @@ static void add_ldmatrix(struct world *world, struct swizzle_problem *problem, b
 				int64_t row = step / (columns / 16) * 16 + lane % 16;
 				int64_t column = step % (columns / 16) * 16 + lane / 16 * 8 + s;
 
-				*elem(access, step, lane, s) = (int32_t)(by_columns ? column * rows + row
-				                                                    : row * columns + column);
+				*elem(access, step, lane, s) =
+					(int32_t)(by_columns ? column * rows + row : row * columns + column);
 			}
 }
 
@@ -131,8 +135,11 @@ static void add_random(struct world *world, struct swizzle_problem *problem, uin
 			lanes[i] = basis[at++];
 	while (bytes < 16 && bytes < elem_bytes << n_slot_bits && draw(world, 4) > 0)
 		bytes *= 2;
-	access = add_access(world, problem, is_load ? BANK_LD : BANK_ST, bytes,
-	                    (int64_t)1 << (n_bits - at), 1u << n_slot_bits);
+	access = add_access(world, problem,
+	                    (struct tile_access){ .op = is_load ? BANK_LD : BANK_ST,
+	                                          .bytes = bytes,
+	                                          .n_steps = (int64_t)1 << (n_bits - at),
+	                                          .n_slots = 1u << n_slot_bits });
 	for (int64_t step = 0; step < access->n_steps; step++)
 		for (int64_t lane = 0; lane < LANES; lane++)
 			for (int64_t s = 0; s < access->n_slots; s++)
@@ -144,8 +151,8 @@ static void add_random(struct world *world, struct swizzle_problem *problem, uin
 /* Lanes beyond the basis write the same element: only loads may. */
 static bool is_sound(const struct tile_access *access, uint32_t n_bits)
 {
-	return access->op == BANK_LD ||
-	       access->n_steps * LANES * access->n_slots == (int64_t)1 << n_bits;
+	return access->op == BANK_LD || access->n_steps * LANES * access->n_slots == (int64_t)1
+	                                                                                 << n_bits;
 }
 
 static struct swizzle_problem random_problem(struct world *world, uint32_t n_bits,
@@ -179,8 +186,8 @@ static int64_t constructed_cost(struct world *world, const struct swizzle_proble
 		if (!swizzle_construct(problem, linear, lead, &map))
 			continue;
 		CHECK_INT(world->check, f2_rank(&map), map.n_in);
-		layout = f2_to_memory(world->arena, problem->shape, problem->rank, problem->elem_bits,
-		                      &map);
+		layout =
+			f2_to_memory(world->arena, problem->shape, problem->rank, problem->elem_bits, &map);
 		if (CHECK(world->check, swizzle_weigh(problem, layout, &candidate)) &&
 		    (best < 0 || candidate.cost < best))
 			best = candidate.cost;
@@ -205,11 +212,9 @@ static void test_random_pairs(struct world *world)
 	for (int i = 0; i < N_PAIRS; i++) {
 		struct arena_mark mark = arena_mark(world->arena);
 		uint32_t n_bits = i % 16 == 0 ? 12 : 4 + (uint32_t)draw(world, 7);
-		struct swizzle_problem problem =
-			random_problem(world, n_bits, widths[draw(world, 6)], 2);
+		struct swizzle_problem problem = random_problem(world, n_bits, widths[draw(world, 6)], 2);
 
-		if (!CHECK_INT(world->check, constructed_cost(world, &problem),
-		               bound_of(world, problem)))
+		if (!CHECK_INT(world->check, constructed_cost(world, &problem), bound_of(world, problem)))
 			printf("pair %d: %u bits, elements of %u bits, %u and %u bytes\n", i, n_bits,
 			       problem.elem_bits, problem.accesses[0].bytes, problem.accesses[1].bytes);
 		arena_release(world->arena, mark);
@@ -225,16 +230,15 @@ static void least_of_all(struct world *world, const struct swizzle_problem *prob
 	if (map->n_in == n) {
 		struct arena_mark mark = arena_mark(world->arena);
 		int64_t *table = arena_array(world->arena, int64_t, (size_t)1 << n);
-		struct layout *layout = layout_new_memory(world->arena, problem->rank, problem->shape,
-		                                          problem->elem_bits);
+		struct layout *layout =
+			layout_new_memory(world->arena, problem->rank, problem->shape, problem->elem_bits);
 		struct swizzle_candidate candidate;
 
 		for (uint64_t x = 0; x >> n == 0; x++)
 			table[x] = (int64_t)f2_apply(map, x) * (problem->elem_bits / 8);
 		layout->table = table;
 		layout_finish(layout);
-		if (swizzle_weigh(problem, layout, &candidate) &&
-		    (*least < 0 || candidate.cost < *least))
+		if (swizzle_weigh(problem, layout, &candidate) && (*least < 0 || candidate.cost < *least))
 			*least = candidate.cost;
 		arena_release(world->arena, mark);
 		return;
@@ -295,8 +299,7 @@ static void test_all_line_spaces(struct world *world)
 			for (int b = 0; b < 6; b++)
 				map.columns[b] <<= 2;
 			map.n_out = 8;
-			if (swizzle_weigh(&problem,
-			                  f2_to_memory(world->arena, problem.shape, 2, 32, &map),
+			if (swizzle_weigh(&problem, f2_to_memory(world->arena, problem.shape, 2, 32, &map),
 			                  &candidate) &&
 			    (least < 0 || candidate.cost < least))
 				least = candidate.cost;
@@ -319,8 +322,8 @@ static int64_t best_simple_cost(struct world *world, const struct swizzle_proble
 			for (int to = 0; to + n <= 7; to++)
 				for (int from = to + n; from < 13; from++) {
 					struct arena_mark mark = arena_mark(world->arena);
-					struct layout *layout = layout_row_major(world->arena, 2, problem->shape,
-					                                         problem->elem_bits, pad);
+					struct layout *layout =
+						layout_row_major(world->arena, 2, problem->shape, problem->elem_bits, pad);
 					struct swizzle_candidate candidate;
 
 					if (n > 0 && (int64_t)1 << to >= unit) {
@@ -390,19 +393,20 @@ static void test_row_widths(struct world *world)
 {
 	static const struct {
 		int64_t width, wavefronts;
-	} rows[] = { { 16, 2 }, { 32, 4 }, { 64, 8 }, { 48, 2 }, { 80, 2 }, { 96, 4 }, { 72, 1 },
-		         { 104, 1 } };
+	} rows[] = { { 16, 2 }, { 32, 4 }, { 64, 8 }, { 48, 2 },
+		         { 80, 2 }, { 96, 4 }, { 72, 1 }, { 104, 1 } };
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct swizzle_problem problem = problem_of(64, rows[i].width, 16);
-		struct tile_access *access = add_access(world, &problem, BANK_LDMATRIX, 16, 1, 8);
+		struct tile_access *access = add_access(
+			world, &problem,
+			(struct tile_access){ .op = BANK_LDMATRIX, .bytes = 16, .n_steps = 1, .n_slots = 8 });
 		struct swizzle_answer answer;
 
 		access->n_matrices = 1;
 		for (int64_t lane = 0; lane < LANES; lane++)
 			for (int64_t s = 0; s < 8; s++)
-				*elem(access, 0, lane, s) =
-					lane < 8 ? (int32_t)(lane * rows[i].width + s) : -1;
+				*elem(access, 0, lane, s) = lane < 8 ? (int32_t)(lane * rows[i].width + s) : -1;
 		answer = search(world, &problem);
 		CHECK_INT(world->check, answer.row_major.cost, rows[i].wavefronts);
 		CHECK_INT(world->check, answer.best.cost, 1);

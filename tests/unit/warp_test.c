@@ -218,7 +218,9 @@ static void test_scope(struct check *check)
 
 	if (!CHECK(check, program != NULL))
 		return;
-	loop = warp_add_loop(program, &program->body, (struct wloop_head){ "i", expr_int(program->pool, 4), true, (struct span){ 0 } });
+	loop = warp_add_loop(
+		program, &program->body,
+		(struct wloop_head){ "i", expr_int(program->pool, 4), true, (struct span){ 0 } });
 	inst = warp_add_inst(program, &program->body, WOP_set, (struct span){ 0 });
 	inst->as.inst.as.set.dst = (struct wregs){ program->regs.p[0], expr_int(program->pool, 0), 1 };
 	inst->as.inst.as.set.value = expr_of_var(program->pool, loop->as.loop.var);
@@ -239,9 +241,12 @@ static void test_names(struct check *check)
 	if (!CHECK(check, program != NULL))
 		return;
 	four = expr_int(program->pool, 4);
-	outer = warp_add_loop(program, &program->body, (struct wloop_head){ "i", four, false, { 0, 0, 0 } });
-	inner = warp_add_loop(program, &outer->as.loop.body, (struct wloop_head){ "i", four, false, { 0, 0, 0 } });
-	next = warp_add_loop(program, &program->body, (struct wloop_head){ "i", four, false, { 0, 0, 0 } });
+	outer = warp_add_loop(program, &program->body,
+	                      (struct wloop_head){ "i", four, false, { 0, 0, 0 } });
+	inner = warp_add_loop(program, &outer->as.loop.body,
+	                      (struct wloop_head){ "i", four, false, { 0, 0, 0 } });
+	next = warp_add_loop(program, &program->body,
+	                     (struct wloop_head){ "i", four, false, { 0, 0, 0 } });
 	CHECK_TEXT(check, sym_text(names, outer->as.loop.var->name), "i");
 	CHECK_TEXT(check, sym_text(names, inner->as.loop.var->name), "i_1");
 	CHECK_TEXT(check, sym_text(names, next->as.loop.var->name), "i");

@@ -109,6 +109,8 @@ static void run_store(struct ref *ref, const struct stmt *stmt, const struct ref
 	struct lanes index[MAX_RANK], value = lane_eval_run(ref->eval, stmt->as.store.value);
 	uint32_t n = lane_eval_n_lanes(ref->eval);
 
+	if (stmt->as.store.atomic)
+		ref_fail(ref, "an atomic store, which the reference does not know yet");
 	check_poison(ref, &value, mask, "the value");
 	for (uint32_t d = 0; d < buffer->buffer->rank; d++) {
 		index[d] = lane_eval_run(ref->eval, stmt->as.store.index[d]);

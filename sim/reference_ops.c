@@ -114,9 +114,21 @@ static void run_fill(struct ref *ref, const struct op_fill *op)
 
 /* ---- gemm ---- */
 
+/* A float32 operand as the tensor cores read it: tf32, the low 13 bits of the mantissa ignored. */
+static double as_tf32(double value)
+{
+	float narrow = (float)value;
+	uint32_t bits;
+
+	memcpy(&bits, &narrow, sizeof(bits));
+	bits &= 0xffffe000u;
+	memcpy(&narrow, &bits, sizeof(narrow));
+	return (double)narrow;
+}
+
 /*
  * A region's last two extents as a dense matrix of doubles, transposed when asked; NULL after a
- * failure.
+ * failure. Matrices 0 and 1 are operands, 2 the accumulator.
  */
 static double *gather_matrix(struct ref *ref, const struct region *region, bool transpose,
                              int which)
@@ -125,6 +137,8 @@ static double *gather_matrix(struct ref *ref, const struct region *region, bool 
 	uint32_t rank = region->buffer->rank;
 	int64_t rows, columns;
 	double *matrix;
+	bool is_tf32 =
+		which < 2 && dtype_is_float(region->buffer->type) && dtype_bits(region->buffer->type) == 32;
 
 	if (!elems)
 		return NULL;
@@ -137,8 +151,8 @@ static double *gather_matrix(struct ref *ref, const struct region *region, bool 
 	for (int64_t i = 0; i < rows; i++) {
 		for (int64_t j = 0; j < columns; j++) {
 			union cell cell = element(elems, i * columns + j);
-			matrix[transpose ? j * rows + i : i * columns + j] =
-				elems->buffer->is_float ? cell.f : (double)cell.i;
+			double value = elems->buffer->is_float ? cell.f : (double)cell.i;
+			matrix[transpose ? j * rows + i : i * columns + j] = is_tf32 ? as_tf32(value) : value;
 		}
 	}
 	return matrix;
@@ -299,6 +313,9 @@ void ref_op(struct ref *ref, const struct op *op)
 		break;
 	case OP_reduce:
 		run_reduce(ref, &op->as.reduce);
+		break;
+	CASES_OF_TILE_ONLY_OPS:
+		ref_fail(ref, "%s, which the reference does not know yet", op_info(op->kind)->name);
 		break;
 	case N_OP_KINDS:
 		break;

@@ -205,6 +205,8 @@ static void operand_values(struct sim *sim, struct dtype type, const uint8_t *at
 			memcpy(&word, at + 4 * lane, 4);
 			word &= 0xffffe000u;
 			memcpy(&values[lane], &word, sizeof(word));
+		} else if (dtype_is_float(type)) {
+			values[lane] = (float)dtype_decode(type, at[lane]);
 		} else {
 			values[lane] = (float)dtype_decode_int(type, at[lane]);
 		}

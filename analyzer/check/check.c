@@ -9,7 +9,8 @@
 const char *property_name_text(enum property_name name)
 {
 	static const char *const texts[N_PROPERTIES] = {
-		"coverage", "injectivity", "owner", "replicas", "happens-before", "bounds", "alignment", "budget", "termination",
+		"coverage", "injectivity", "owner",  "replicas",    "happens-before",
+		"bounds",   "alignment",   "budget", "termination",
 	};
 
 	return texts[name];
@@ -17,7 +18,7 @@ const char *property_name_text(enum property_name name)
 
 const char *property_status_text(enum property_status status)
 {
-	static const char *const texts[] = {"proved", "violated", "not proved"};
+	static const char *const texts[] = { "proved", "violated", "not proved" };
 
 	return texts[status];
 }
@@ -27,32 +28,33 @@ static void add_row(struct check *check, struct property property)
 	vec_push(check->cx->arena, &check->out->items, property);
 }
 
-void check_found(struct check *check, enum property_name name, enum property_status status, struct span span, const char *buffer,
-                 const char *format, ...)
+void check_found(struct check *check, struct finding finding, const char *format, ...)
 {
 	char text[512];
 	va_list args;
 
-	if (check->n_found[name]++ >= CHECK_MAX_ROWS)
+	if (check->n_found[finding.name]++ >= CHECK_MAX_ROWS)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	add_row(check, (struct property){name, status, span, buffer ? buffer : "", arena_printf(check->cx->arena, "%s", text)});
+	add_row(check, (struct property){ finding.name, finding.status, finding.span, finding.buffer,
+	                                  arena_printf(check->cx->arena, "%s", text) });
 }
 
 void check_proved(struct check *check, enum property_name name, const char *format, ...)
 {
 	char text[512];
 	va_list args;
-	struct span none = {0, 0, 0};
+	struct span none = { 0, 0, 0 };
 
 	if (check->n_found[name])
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	add_row(check, (struct property){name, PROPERTY_PROVED, none, "", arena_printf(check->cx->arena, "%s", text)});
+	add_row(check, (struct property){ name, PROPERTY_PROVED, none, "",
+	                                  arena_printf(check->cx->arena, "%s", text) });
 }
 
 const char *check_index_text(struct check *check, const int64_t *index, uint32_t rank)
@@ -64,10 +66,23 @@ const char *check_index_text(struct check *check, const int64_t *index, uint32_t
 	return arena_printf(check->cx->arena, "%s)", text);
 }
 
-void check_launch(const struct schedule *schedule, const struct warp_program *warp, struct property_list *out)
+void check_nothing(struct arena *arena, struct property_list *out, const char *reason)
+{
+	for (int name = 0; name < N_PROPERTIES; name++)
+		vec_push(arena, &out->items,
+		         (struct property){ .name = (enum property_name)name,
+		                            .status = PROPERTY_NOT_PROVED,
+		                            .buffer = "",
+		                            .detail = reason });
+}
+
+void check_launch(const struct schedule *schedule, const struct warp_program *warp,
+                  struct property_list *out)
 {
 	const struct tile_program *program = schedule->solution->program;
-	struct check check = {.cx = program->cx, .pool = program->pool, .schedule = schedule, .warp = warp, .out = out};
+	struct check check = {
+		.cx = program->cx, .pool = program->pool, .schedule = schedule, .warp = warp, .out = out
+	};
 
 	check.solution = schedule->solution;
 	check_layouts(&check);

@@ -21,12 +21,21 @@ struct check {
 /* At most this many elements times replicas are enumerated for one question. */
 enum { CHECK_MAX_ELEMS = 1 << 22, CHECK_MAX_ROWS = 8 };
 
+/* Where a finding is and how bad: the row without its sentence. */
+struct finding {
+	enum property_name name;
+	enum property_status status;
+	struct span span;
+	const char *buffer; /* "" when not about one buffer */
+};
 /* Adds a row that is not "proved" (at most CHECK_MAX_ROWS a name). */
-void check_found(struct check *check, enum property_name name, enum property_status status, struct span span, const char *buffer,
-                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+void check_found(struct check *check, struct finding finding, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Adds the "proved" row when nothing was found for `name`. */
-void check_proved(struct check *check, enum property_name name, const char *format, ...) __attribute__((format(printf, 3, 4)));
-const char *check_index_text(struct check *check, const int64_t *index, uint32_t rank); /* "(3, 17)" */
+void check_proved(struct check *check, enum property_name name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+const char *check_index_text(struct check *check, const int64_t *index,
+                             uint32_t rank); /* "(3, 17)" */
 
 /* check_layout.c: coverage, injectivity, owner. */
 void check_layouts(struct check *check);

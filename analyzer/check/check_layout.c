@@ -1,10 +1,11 @@
 /*
  * coverage, injectivity and owner, by running through the elements.
  *
- * coverage     each iteration of a partition has a thread and a slot whose inverse gives the iteration back under its guard, so that the thread
- *              really executes it; each gemm's warps tile its accumulator
- * injectivity  no two elements of a buffer (nor two replicas of one) share a place
- * owner        whoever writes a fragment element is a thread that the layout names for it, and every such thread writes it
+ * coverage     each iteration of a partition has a thread and a slot whose inverse gives the
+ * iteration back under its guard, so that the thread really executes it; each gemm's warps tile its
+ * accumulator injectivity  no two elements of a buffer (nor two replicas of one) share a place
+ * owner        whoever writes a fragment element is a thread that the layout names for it, and
+ * every such thread writes it
  */
 #include "analyzer/check/check_internal.h"
 
@@ -44,16 +45,20 @@ struct inverse {
 static bool inverse_open(struct check *check, const struct layout *layout, struct inverse *out)
 {
 	struct expr_pool *pool = check->pool;
-	struct var *slot = expr_new_var(pool, VAR_LOOP, intern_text(check->cx->names, "slot"), DTYPE_I32);
+	struct var *slot =
+		expr_new_var(pool, VAR_LOOP, intern_text(check->cx->names, "slot"), DTYPE_I32);
 	const struct expr *tid = expr_of_var(pool, check->warp->tid), *index[MAX_RANK], *guard = NULL;
 
 	slot->min = 0;
 	slot->max = layout->n_slots - 1;
 	if (layout->n_slots == 1)
 		slot->max = 1; /* keeps the variable in the expressions */
-	if (!layout_inverse_expr(pool, layout, (struct thread_slot){ tid, expr_of_var(pool, slot) }, index, &guard))
+	if (!layout_inverse_expr(pool, layout, (struct thread_slot){ tid, expr_of_var(pool, slot) },
+	                         index, &guard))
 		return false;
-	*out = (struct inverse){.layout = layout, .thread_id = check->warp->tid->id, .slot_id = slot->id};
+	*out = (struct inverse){ .layout = layout,
+		                     .thread_id = check->warp->tid->id,
+		                     .slot_id = slot->id };
 	for (uint32_t d = 0; d < layout->rank; d++)
 		out->index[d] = expr_compile(check->cx->arena, index[d]);
 	out->guard = guard ? expr_compile(check->cx->arena, guard) : NULL;
@@ -62,12 +67,13 @@ static bool inverse_open(struct check *check, const struct layout *layout, struc
 }
 
 /*
- * Structure: the digits of each dimension cover it without gaps, and those of each axis do not overlap. Then every index (and replica) has a place of
- * its own; XOR terms are their own inverse and change nothing.
+ * Structure: the digits of each dimension cover it without gaps, and those of each axis do not
+ * overlap. Then every index (and replica) has a place of its own; XOR terms are their own inverse
+ * and change nothing.
  */
 static bool is_sound(const struct layout *layout)
 {
-	int64_t covered[MAX_RANK + 1] = {0};
+	int64_t covered[MAX_RANK + 1] = { 0 };
 
 	if (layout->table || layout->table_threads)
 		return false;
@@ -76,7 +82,8 @@ static bool is_sound(const struct layout *layout)
 	for (bool moved = true; moved;) {
 		moved = false;
 		for (uint32_t i = 0; i < layout->n_digits; i++)
-			if (layout->digits[i].div == covered[layout->digits[i].dim] && layout->digits[i].extent > 1) {
+			if (layout->digits[i].div == covered[layout->digits[i].dim] &&
+			    layout->digits[i].extent > 1) {
 				covered[layout->digits[i].dim] *= layout->digits[i].extent;
 				moved = true;
 			}
@@ -89,7 +96,9 @@ static bool is_sound(const struct layout *layout)
 	for (uint32_t i = 0; i < layout->n_digits; i++)
 		for (uint32_t j = 0; j < layout->n_digits; j++) {
 			const struct digit *a = &layout->digits[i], *b = &layout->digits[j];
-			if (i != j && a->axis == b->axis && (a->stride == b->stride || (a->stride < b->stride && a->stride * a->extent > b->stride)))
+			if (i != j && a->axis == b->axis &&
+			    (a->stride == b->stride ||
+			     (a->stride < b->stride && a->stride * a->extent > b->stride)))
 				return false;
 		}
 	return true;
@@ -99,9 +108,12 @@ static bool is_sound(const struct layout *layout)
 static bool inverse_is_shown(struct check *check, const struct layout *layout)
 {
 	struct expr_pool *pool = check->pool;
-	struct var *slot_var = expr_new_var(pool, VAR_LOOP, intern_text(check->cx->names, "slot"), DTYPE_I32);
-	struct var *thread_var = expr_new_var(pool, VAR_THREAD, intern_text(check->cx->names, "thread"), DTYPE_I32);
-	const struct expr *thread = expr_of_var(pool, thread_var), *slot = expr_of_var(pool, slot_var), *index[MAX_RANK], *guard = NULL;
+	struct var *slot_var =
+		expr_new_var(pool, VAR_LOOP, intern_text(check->cx->names, "slot"), DTYPE_I32);
+	struct var *thread_var =
+		expr_new_var(pool, VAR_THREAD, intern_text(check->cx->names, "thread"), DTYPE_I32);
+	const struct expr *thread = expr_of_var(pool, thread_var), *slot = expr_of_var(pool, slot_var),
+					  *index[MAX_RANK], *guard = NULL;
 
 	thread_var->min = slot_var->min = 0;
 	thread_var->max = layout->n_threads - 1;
@@ -109,8 +121,10 @@ static bool inverse_is_shown(struct check *check, const struct layout *layout)
 	if (!layout_inverse_expr(pool, layout, (struct thread_slot){ thread, slot }, index, &guard))
 		return false;
 	const struct expr *replica = layout_replica_expr(pool, layout, thread);
-	return layout_axis_expr(pool, layout, AXIS_THREAD, index, replica) == (layout->n_threads == 1 ? expr_int(pool, 0) : thread) &&
-	       layout_axis_expr(pool, layout, AXIS_SLOT, index, replica) == (layout->n_slots == 1 ? expr_int(pool, 0) : slot);
+	return layout_axis_expr(pool, layout, AXIS_THREAD, index, replica) ==
+	           (layout->n_threads == 1 ? expr_int(pool, 0) : thread) &&
+	       layout_axis_expr(pool, layout, AXIS_SLOT, index, replica) ==
+	           (layout->n_slots == 1 ? expr_int(pool, 0) : slot);
 }
 
 /* Does the thread at this place execute this iteration? */
@@ -126,46 +140,55 @@ static bool executes(const struct inverse *inverse, struct place place, const in
 	return true;
 }
 
-static void check_partition(struct check *check, const struct stmt *stmt, const struct layout *layout)
+static void check_partition(struct check *check, const struct stmt *stmt,
+                            const struct layout *layout)
 {
-	int64_t index[MAX_RANK] = {0};
+	int64_t index[MAX_RANK] = { 0 };
 	struct inverse inverse;
 
-	if (layout->n_threads <= check->warp->n_threads && is_sound(layout) && inverse_is_shown(check, layout)) {
+	if (layout->n_threads <= check->warp->n_threads && is_sound(layout) &&
+	    inverse_is_shown(check, layout)) {
 		check->n_elems_seen[PROPERTY_COVERAGE] += n_places(layout);
 		return;
 	}
 	if (n_places(layout) > CHECK_MAX_ELEMS) {
-		check_found(check, PROPERTY_COVERAGE, PROPERTY_NOT_PROVED, stmt->span, "", "the partition has more than %d elements",
-		            CHECK_MAX_ELEMS);
+		check_found(check,
+		            (struct finding){ PROPERTY_COVERAGE, PROPERTY_NOT_PROVED, stmt->span, "" },
+		            "the partition has more than %d elements", CHECK_MAX_ELEMS);
 		return;
 	}
 	if (!inverse_open(check, layout, &inverse)) {
-		check_found(check, PROPERTY_COVERAGE, PROPERTY_VIOLATED, stmt->span, "", "the partition has no inverse");
+		check_found(check, (struct finding){ PROPERTY_COVERAGE, PROPERTY_VIOLATED, stmt->span, "" },
+		            "the partition has no inverse");
 		return;
 	}
 	do {
 		for (int64_t r = 0; r < layout->n_replicas; r++) {
 			struct place place = layout_at(layout, index, r);
 			check->n_elems_seen[PROPERTY_COVERAGE]++;
-			if (place.thread < check->warp->n_threads && place.slot < layout->n_slots && executes(&inverse, place, index))
+			if (place.thread < check->warp->n_threads && place.slot < layout->n_slots &&
+			    executes(&inverse, place, index))
 				continue;
-			check_found(check, PROPERTY_COVERAGE, PROPERTY_VIOLATED, stmt->span, "", "iteration %s is executed by no thread",
+			check_found(check,
+			            (struct finding){ PROPERTY_COVERAGE, PROPERTY_VIOLATED, stmt->span, "" },
+			            "iteration %s is executed by no thread",
 			            check_index_text(check, index, layout->rank));
 			return;
 		}
 	} while (next_index(index, layout->shape, layout->rank));
 }
 
-static void check_gemm_coverage(struct check *check, const struct stmt *stmt, const struct gemm_plan *plan)
+static void check_gemm_coverage(struct check *check, const struct stmt *stmt,
+                                const struct gemm_plan *plan)
 {
 	const struct mma_shape_info *info = mma_shape_info(plan->shape);
 
-	if (plan->m % (plan->warps_m * info->m) == 0 && plan->n % (plan->warps_n * info->n) == 0 && plan->k % info->k == 0 &&
-	    plan->warps_m * plan->warps_n * 32 == check->warp->n_threads)
+	if (plan->m % (plan->warps_m * info->m) == 0 && plan->n % (plan->warps_n * info->n) == 0 &&
+	    plan->k % info->k == 0 && plan->warps_m * plan->warps_n * 32 == check->warp->n_threads)
 		return;
-	check_found(check, PROPERTY_COVERAGE, PROPERTY_VIOLATED, stmt->span, "", "%lld x %lld warps of %s do not tile %lld x %lld x %lld",
-	            (long long)plan->warps_m, (long long)plan->warps_n, info->text, (long long)plan->m, (long long)plan->n,
+	check_found(check, (struct finding){ PROPERTY_COVERAGE, PROPERTY_VIOLATED, stmt->span, "" },
+	            "%lld x %lld warps of %s do not tile %lld x %lld x %lld", (long long)plan->warps_m,
+	            (long long)plan->warps_n, info->text, (long long)plan->m, (long long)plan->n,
 	            (long long)plan->k);
 }
 
@@ -173,12 +196,22 @@ static void check_gemm_coverage(struct check *check, const struct stmt *stmt, co
 
 /* An iteration space that touches fragment elements. */
 struct touch {
-	const struct stmt *stmt;
+	const struct stmt *stmt, *planned; /* planned: whose plan it is, the loop around stmt */
 	const struct loop_plan *loop;
 	const struct var *const *vars;
 	const struct buffer *buffer;
 	const struct expr *const *index;
 };
+
+/* Where the statement finds the fragment: after its conversion, if it has one. */
+static const struct layout *layout_seen(const struct check *check, const struct stmt *stmt,
+                                        const struct buffer *buffer)
+{
+	const struct conversion *conversion =
+		plan_conversion(&check->solution->plans[stmt->id], buffer);
+
+	return conversion ? conversion->to : check->solution->buffers[buffer->id].layout;
+}
 
 static bool owns(const struct layout *layout, const int64_t *element, int64_t thread)
 {
@@ -202,8 +235,10 @@ static bool is_same(const struct touch *touch, const struct layout *layout)
 /* The executing thread of each iteration owns the element; for stores every owner executes it. */
 static void check_touch(struct check *check, const struct touch *touch, bool is_store)
 {
-	const struct layout *layout = check->solution->buffers[touch->buffer->id].layout, *loop = touch->loop->layout;
-	int64_t *values = arena_array(check->cx->arena, int64_t, expr_n_vars(check->pool)), at[MAX_RANK] = {0}, element[MAX_RANK];
+	const struct layout *layout = layout_seen(check, touch->planned, touch->buffer),
+						*loop = touch->loop->layout;
+	int64_t *values = arena_array(check->cx->arena, int64_t, expr_n_vars(check->pool)),
+			at[MAX_RANK] = { 0 }, element[MAX_RANK];
 	const char *name = sym_text(check->cx->names, touch->buffer->name);
 
 	if (layout && is_same(touch, layout)) {
@@ -211,7 +246,9 @@ static void check_touch(struct check *check, const struct touch *touch, bool is_
 		return;
 	}
 	if (!layout || n_places(loop) > CHECK_MAX_ELEMS / layout->n_replicas) {
-		check_found(check, PROPERTY_OWNER, PROPERTY_NOT_PROVED, touch->stmt->span, name, "more than %d pairs", CHECK_MAX_ELEMS);
+		check_found(
+			check, (struct finding){ PROPERTY_OWNER, PROPERTY_NOT_PROVED, touch->stmt->span, name },
+			"more than %d pairs", CHECK_MAX_ELEMS);
 		return;
 	}
 	do {
@@ -224,17 +261,24 @@ static void check_touch(struct check *check, const struct touch *touch, bool is_
 			check->n_elems_seen[PROPERTY_OWNER]++;
 			if (owns(layout, element, thread))
 				continue;
-			check_found(check, PROPERTY_OWNER, PROPERTY_VIOLATED, touch->stmt->span, name, "thread %lld %s element %s, which thread %lld owns",
-			            (long long)thread, is_store ? "writes" : "reads", check_index_text(check, element, touch->buffer->rank),
-			            (long long)layout_at(layout, element, 0).thread);
+			check_found(
+				check,
+				(struct finding){ PROPERTY_OWNER, PROPERTY_VIOLATED, touch->stmt->span, name },
+				"thread %lld %s element %s, which thread %lld owns", (long long)thread,
+				is_store ? "writes" : "reads",
+				check_index_text(check, element, touch->buffer->rank),
+				(long long)layout_at(layout, element, 0).thread);
 			return;
 		}
 		for (int64_t r = 0; is_store && r < layout->n_replicas; r++) {
 			int64_t thread = layout_at(layout, element, r).thread;
 			if (owns(loop, at, thread))
 				continue;
-			check_found(check, PROPERTY_OWNER, PROPERTY_VIOLATED, touch->stmt->span, name, "thread %lld owns a copy of element %s and does not write it",
-			            (long long)thread, check_index_text(check, element, touch->buffer->rank));
+			check_found(
+				check,
+				(struct finding){ PROPERTY_OWNER, PROPERTY_VIOLATED, touch->stmt->span, name },
+				"thread %lld owns a copy of element %s and does not write it", (long long)thread,
+				check_index_text(check, element, touch->buffer->rank));
 			return;
 		}
 	} while (next_index(at, loop->shape, loop->rank));
@@ -269,9 +313,10 @@ static void visit_load(void *user, const struct expr *e)
 }
 
 /* Stores and loads of a parallel loop's body. */
-static void check_body(struct check *check, const struct stmt *loop, const struct loop_plan *plan, const struct block *body)
+static void check_body(struct check *check, const struct stmt *loop, const struct loop_plan *plan,
+                       const struct block *body)
 {
-	struct loads loads = {check, {loop, plan, loop->as.loop.vars, NULL, NULL}};
+	struct loads loads = { check, { loop, loop, plan, loop->as.loop.vars, NULL, NULL } };
 
 	for (uint32_t i = 0; i < body->stmts.n; i++) {
 		const struct stmt *stmt = body->stmts.p[i];
@@ -283,7 +328,9 @@ static void check_body(struct check *check, const struct stmt *loop, const struc
 		if (stmt->kind != STMT_STORE)
 			continue;
 		expr_walk(stmt->as.store.value, visit_load, &loads);
-		struct touch touch = {stmt, plan, loop->as.loop.vars, stmt->as.store.buffer, stmt->as.store.index};
+		struct touch touch = {
+			stmt, loop, plan, loop->as.loop.vars, stmt->as.store.buffer, stmt->as.store.index
+		};
 		if (touch.buffer->scope == SCOPE_FRAGMENT && is_plain(&touch))
 			check_touch(check, &touch, true);
 	}
@@ -292,49 +339,138 @@ static void check_body(struct check *check, const struct stmt *loop, const struc
 static void check_copy(struct check *check, const struct stmt *stmt, const struct copy_plan *plan)
 {
 	const struct op_copy *copy = &stmt->as.op.as.copy;
-	struct access_space space = {.cx = check->cx, .pool = check->pool, .tid = check->warp->tid, .n_threads = check->warp->n_threads};
+	struct access_space space = { .cx = check->cx,
+		                          .pool = check->pool,
+		                          .tid = check->warp->tid,
+		                          .n_threads = check->warp->n_threads };
 	struct copy_space indices;
 
 	if (copy->src.buffer->scope != SCOPE_FRAGMENT && copy->dst.buffer->scope != SCOPE_FRAGMENT)
 		return;
 	if (!access_copy_space(&space, copy, &indices))
 		return;
-	struct touch src = {stmt, &plan->loop, indices.vars, copy->src.buffer, indices.src_index};
-	struct touch dst = {stmt, &plan->loop, indices.vars, copy->dst.buffer, indices.dst_index};
+	struct touch src = {
+		stmt, stmt, &plan->loop, indices.vars, copy->src.buffer, indices.src_index
+	};
+	struct touch dst = {
+		stmt, stmt, &plan->loop, indices.vars, copy->dst.buffer, indices.dst_index
+	};
 	if (src.buffer->scope == SCOPE_FRAGMENT && is_plain(&src))
 		check_touch(check, &src, false);
 	if (dst.buffer->scope == SCOPE_FRAGMENT && is_plain(&dst))
 		check_touch(check, &dst, true);
 }
 
-/* Where mma leaves element (i, j) of its accumulator: PTX ISA, accumulator fragment of mma.m16n8. */
+/* Where mma leaves element (i, j) of its accumulator: PTX ISA, accumulator fragment of mma.m16n8.
+ */
 static struct place mma_place(const struct gemm_plan *plan, int64_t i, int64_t j)
 {
 	int64_t rows = plan->m / plan->warps_m, columns = plan->n / plan->warps_n;
 	int64_t warp = i / rows + plan->warps_m * (j / columns), row = i % rows, column = j % columns;
 	int64_t tile = row / 16 * (columns / 8) + column / 8;
 
-	return (struct place){.thread = warp * 32 + row % 8 * 4 + column % 8 / 2, .slot = tile * 4 + row % 16 / 8 * 2 + column % 2};
+	return (struct place){ .thread = warp * 32 + row % 8 * 4 + column % 8 / 2,
+		                   .slot = tile * 4 + row % 16 / 8 * 2 + column % 2 };
 }
 
-static void check_accumulator(struct check *check, const struct stmt *stmt, const struct gemm_plan *plan)
+static void check_accumulator(struct check *check, const struct stmt *stmt,
+                              const struct gemm_plan *plan)
 {
 	const struct buffer *buffer = stmt->as.op.as.gemm.c.buffer;
 	const struct layout *layout = check->solution->buffers[buffer->id].layout;
 
 	for (int64_t i = 0; i < plan->m; i++)
 		for (int64_t j = 0; j < plan->n; j++) {
-			int64_t index[2] = {i, j};
+			int64_t index[2] = { i, j };
 			struct place want = mma_place(plan, i, j), have = layout_at(layout, index, 0);
 			check->n_elems_seen[PROPERTY_OWNER]++;
 			if (want.thread == have.thread && want.slot == have.slot)
 				continue;
-			check_found(check, PROPERTY_OWNER, PROPERTY_VIOLATED, stmt->span, sym_text(check->cx->names, buffer->name),
-			            "mma leaves element (%lld, %lld) in slot %lld of thread %lld, the layout says slot %lld of thread %lld",
-			            (long long)i, (long long)j, (long long)want.slot, (long long)want.thread, (long long)have.slot,
-			            (long long)have.thread);
+			check_found(check,
+			            (struct finding){ PROPERTY_OWNER, PROPERTY_VIOLATED, stmt->span,
+			                              sym_text(check->cx->names, buffer->name) },
+			            "mma leaves element (%lld, %lld) in slot %lld of thread %lld, the layout "
+			            "says slot %lld of thread %lld",
+			            (long long)i, (long long)j, (long long)want.slot, (long long)want.thread,
+			            (long long)have.slot, (long long)have.thread);
 			return;
 		}
+}
+
+/* Element (row, k) of an operand in registers, by lane and slot of one warp: PTX ISA, operand
+ * fragments of mma. */
+struct operand_check {
+	const struct gemm_plan *plan;
+	int which; /* 0: A, 1: B */
+	bool k_first;
+};
+
+static struct place operand_place(const struct operand_check *at, int64_t row, int64_t k)
+{
+	const struct mma_shape_info *info = mma_shape_info(at->plan->shape);
+	int64_t e = 32 / (int64_t)dtype_bits(info->ab), k_steps = at->plan->k / info->k;
+	int64_t rows =
+		at->which == 0 ? at->plan->m / at->plan->warps_m : at->plan->n / at->plan->warps_n;
+	int64_t unit = at->which == 0 ? info->m : info->n,
+			n_slots = at->which == 0 ? info->a_slots : info->b_slots;
+	int64_t tile = row % rows / unit * k_steps + k / info->k;
+	int64_t reg = k % info->k / (4 * e) * (unit / 8) + row % unit / 8;
+
+	return (struct place){ .thread = row % 8 * 4 + k % (4 * e) / e,
+		                   .slot = tile * n_slots + reg * e + k % e };
+}
+
+/*
+ * Every warp that multiplies a row finds it in its own lanes, in the registers that mma reads; in
+ * any registers when the lowering moves it between registers first.
+ */
+static void check_operand(struct check *check, const struct stmt *stmt,
+                          const struct operand_check *at)
+{
+	const struct op_gemm *gemm = &stmt->as.op.as.gemm;
+	const struct buffer *buffer = at->which == 0 ? gemm->a.buffer : gemm->b.buffer;
+	const struct layout *layout = layout_seen(check, stmt, buffer);
+	int64_t rows = at->which == 0 ? at->plan->m : at->plan->n;
+	int64_t warps = at->plan->warps_m * at->plan->warps_n;
+	bool is_moved = !layout_equal(
+		layout, gemm_operand_layout(check->cx->arena, gemm, at->plan, at->which), NULL);
+
+	for (int64_t row = 0; row < rows; row++)
+		for (int64_t k = 0; k < at->plan->k; k++) {
+			int64_t index[2] = { at->k_first ? k : row, at->k_first ? row : k }, n_found = 0;
+			struct place want = operand_place(at, row, k);
+			for (int64_t r = 0; r < layout->n_replicas; r++) {
+				struct place have = layout_at(layout, index, r);
+				int64_t warp = have.thread / 32, along = at->which == 0 ? warp % at->plan->warps_m
+				                                                        : warp / at->plan->warps_m;
+				int64_t owner =
+					row / (rows / (at->which == 0 ? at->plan->warps_m : at->plan->warps_n));
+				n_found += have.thread % 32 == want.thread &&
+				           (is_moved || have.slot == want.slot) && along == owner && warp < warps;
+			}
+			check->n_elems_seen[PROPERTY_OWNER]++;
+			if (n_found == warps / (at->which == 0 ? at->plan->warps_m : at->plan->warps_n))
+				continue;
+			check_found(check,
+			            (struct finding){ PROPERTY_OWNER, PROPERTY_VIOLATED, stmt->span,
+			                              sym_text(check->cx->names, buffer->name) },
+			            "mma reads element %s from slot %lld of lane %lld in each of its warps, "
+			            "%lld of which hold it there",
+			            check_index_text(check, index, 2), (long long)want.slot,
+			            (long long)want.thread, (long long)n_found);
+			return;
+		}
+}
+
+static void check_operands(struct check *check, const struct stmt *stmt,
+                           const struct gemm_plan *plan)
+{
+	const struct op_gemm *gemm = &stmt->as.op.as.gemm;
+
+	if (gemm->a.buffer->scope == SCOPE_FRAGMENT)
+		check_operand(check, stmt, &(struct operand_check){ plan, 0, gemm->transpose_a != 0 });
+	if (gemm->b.buffer->scope == SCOPE_FRAGMENT)
+		check_operand(check, stmt, &(struct operand_check){ plan, 1, !gemm->transpose_b });
 }
 
 /* ---- all statements ---- */
@@ -351,9 +487,11 @@ static void check_op(struct check *check, struct stmt *stmt)
 	case OP_gemm:
 		check_gemm_coverage(check, stmt, &plan->as.gemm);
 		check_accumulator(check, stmt, &plan->as.gemm);
+		check_operands(check, stmt, &plan->as.gemm);
 		return;
 	case OP_fill:
 	case OP_reduce:
+	CASES_OF_TILE_ONLY_OPS:
 	case N_OP_KINDS:
 		return;
 	}
@@ -384,14 +522,20 @@ static void check_injective(struct check *check, const struct buffer_solution *s
 		return;
 	}
 	if (n_places(solved->layout) > CHECK_MAX_ELEMS) {
-		check_found(check, PROPERTY_INJECTIVITY, PROPERTY_NOT_PROVED, solved->buffer->span, name, "more than %d elements", CHECK_MAX_ELEMS);
+		check_found(check,
+		            (struct finding){ PROPERTY_INJECTIVITY, PROPERTY_NOT_PROVED,
+		                              solved->buffer->span, name },
+		            "more than %d elements", CHECK_MAX_ELEMS);
 		return;
 	}
 	check->n_elems_seen[PROPERTY_INJECTIVITY] += n_places(solved->layout);
 	if (layout_injective(solved->layout, first, second))
 		return;
-	check_found(check, PROPERTY_INJECTIVITY, PROPERTY_VIOLATED, solved->buffer->span, name, "elements %s and %s share a place",
-	            check_index_text(check, first, solved->layout->rank), check_index_text(check, second, solved->layout->rank));
+	check_found(
+		check,
+		(struct finding){ PROPERTY_INJECTIVITY, PROPERTY_VIOLATED, solved->buffer->span, name },
+		"elements %s and %s share a place", check_index_text(check, first, solved->layout->rank),
+		check_index_text(check, second, solved->layout->rank));
 }
 
 void check_layouts(struct check *check)
@@ -403,10 +547,12 @@ void check_layouts(struct check *check)
 		if (solution->buffers[i].layout && solution->buffers[i].buffer->scope != SCOPE_GLOBAL &&
 		    solution->buffers[i].buffer->launch == solution->launch->index)
 			check_injective(check, &solution->buffers[i]);
-	check_proved(check, PROPERTY_COVERAGE, "each of %lld iterations of all partitions is executed by its thread",
+	check_proved(check, PROPERTY_COVERAGE,
+	             "each of %lld iterations of all partitions is executed by its thread",
 	             (long long)check->n_elems_seen[PROPERTY_COVERAGE]);
 	check_proved(check, PROPERTY_INJECTIVITY, "%lld elements and replicas, no two in one place",
 	             (long long)check->n_elems_seen[PROPERTY_INJECTIVITY]);
-	check_proved(check, PROPERTY_OWNER, "%lld fragment accesses, all by owners, and every owner writes",
+	check_proved(check, PROPERTY_OWNER,
+	             "%lld fragment accesses, all by owners, and every owner writes",
 	             (long long)check->n_elems_seen[PROPERTY_OWNER]);
 }

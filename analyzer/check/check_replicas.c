@@ -1,8 +1,9 @@
 /*
  * replicas: a reduction counts each element once.
  *
- * For each result element and each thread that owns it: the slots that its exchange reaches (its own, those of the lanes that the shuffles
- * connect, and the parts that other warps wrote to shared memory) hold each source element of the row exactly once.
+ * For each result element and each thread that owns it: the slots that its exchange reaches (its
+ * own, those of the lanes that the shuffles connect, and the parts that other warps wrote to shared
+ * memory) hold each source element of the row exactly once.
  */
 #include "analyzer/check/check_internal.h"
 
@@ -13,7 +14,9 @@ struct replica_check {
 	const struct stmt *stmt;
 	const struct op_reduce *op;
 	const struct reduce_plan *plan;
-	int64_t *part, *leader; /* by thread: which part of a row its warp holds; is it the lane that writes the part */
+	int64_t *part,
+		/* by thread: which part of a row its warp holds; is it the lane that writes the part */
+		*leader;
 	int64_t n_threads;
 };
 
@@ -33,10 +36,13 @@ static void find_parts(struct replica_check *r)
 		r->leader[t] = 1;
 		for (uint32_t i = 0; i < source->n_digits; i++) {
 			const struct digit *digit = &source->digits[i];
-			if (digit->axis != AXIS_THREAD || (digit->dim != r->op->dim && digit->dim != DIM_REPLICA))
+			if (digit->axis != AXIS_THREAD ||
+			    (digit->dim != r->op->dim && digit->dim != DIM_REPLICA))
 				continue;
 			int64_t value = t / digit->stride % digit->extent;
-			int64_t lanes = digit->stride >= 32 ? 1 : digit->stride * digit->extent <= 32 ? digit->extent : 32 / digit->stride;
+			int64_t lanes = digit->stride >= 32                   ? 1
+			                : digit->stride * digit->extent <= 32 ? digit->extent
+			                                                      : 32 / digit->stride;
 			if (digit->dim == DIM_REPLICA && value)
 				r->leader[t] = 0;
 			if (digit->dim == DIM_REPLICA)
@@ -61,9 +67,11 @@ static int64_t reaches(const struct replica_check *r, int64_t owner, struct plac
 	return n;
 }
 
-static bool check_element(struct replica_check *r, const int64_t *source_index, const int64_t *result_index)
+static bool check_element(struct replica_check *r, const int64_t *source_index,
+                          const int64_t *result_index)
 {
-	const struct layout *source = r->plan->source, *result = r->check->solution->buffers[r->op->dst.buffer->id].layout;
+	const struct layout *source = r->plan->source,
+						*result = r->check->solution->buffers[r->op->dst.buffer->id].layout;
 
 	for (int64_t c = 0; c < result->n_replicas; c++) {
 		int64_t owner = layout_at(result, result_index, c).thread, n = 0;
@@ -72,9 +80,11 @@ static bool check_element(struct replica_check *r, const int64_t *source_index, 
 		r->check->n_elems_seen[PROPERTY_REPLICAS]++;
 		if (n == 1)
 			continue;
-		check_found(r->check, PROPERTY_REPLICAS, PROPERTY_VIOLATED, r->stmt->span, sym_text(r->check->cx->names, r->op->src.buffer->name),
-		            "thread %lld counts element %s %lld times", (long long)owner, check_index_text(r->check, source_index, source->rank),
-		            (long long)n);
+		check_found(r->check,
+		            (struct finding){ PROPERTY_REPLICAS, PROPERTY_VIOLATED, r->stmt->span,
+		                              sym_text(r->check->cx->names, r->op->src.buffer->name) },
+		            "thread %lld counts element %s %lld times", (long long)owner,
+		            check_index_text(r->check, source_index, source->rank), (long long)n);
 		return false;
 	}
 	return true;
@@ -94,15 +104,19 @@ static void result_index(const struct replica_check *r, const int64_t *source_in
 static void check_reduce(struct check *check, struct stmt *stmt)
 {
 	const struct stmt_plan *plan = &check->solution->plans[stmt->id];
-	struct replica_check r = {.check = check, .stmt = stmt, .op = &stmt->as.op.as.reduce, .plan = &plan->as.reduce};
+	struct replica_check r = {
+		.check = check, .stmt = stmt, .op = &stmt->as.op.as.reduce, .plan = &plan->as.reduce
+	};
 	const struct layout *source = plan->as.reduce.source;
-	int64_t index[MAX_RANK] = {0}, result[MAX_RANK], n = 1;
+	int64_t index[MAX_RANK] = { 0 }, result[MAX_RANK], n = 1;
 
 	for (uint32_t d = 0; d < source->rank; d++)
 		n *= source->shape[d];
 	r.n_threads = check->warp->n_threads;
 	if (n * source->n_replicas * r.n_threads > (int64_t)CHECK_MAX_ELEMS * 16) {
-		check_found(check, PROPERTY_REPLICAS, PROPERTY_NOT_PROVED, stmt->span, "", "the reduction has more than %d pairs", CHECK_MAX_ELEMS * 16);
+		check_found(check,
+		            (struct finding){ PROPERTY_REPLICAS, PROPERTY_NOT_PROVED, stmt->span, "" },
+		            "the reduction has more than %d pairs", CHECK_MAX_ELEMS * 16);
 		return;
 	}
 	r.part = arena_array(check->cx->arena, int64_t, (size_t)r.n_threads);
@@ -125,7 +139,8 @@ static void visit_stmt(void *user, struct stmt *stmt)
 {
 	struct check *check = user;
 
-	if (stmt->kind == STMT_OP && stmt->as.op.kind == OP_reduce && check->solution->plans[stmt->id].has_plan)
+	if (stmt->kind == STMT_OP && stmt->as.op.kind == OP_reduce &&
+	    check->solution->plans[stmt->id].has_plan)
 		check_reduce(check, stmt);
 }
 

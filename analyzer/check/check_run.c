@@ -1,16 +1,19 @@
 /*
  * happens-before, bounds and alignment, by executing the addresses of the warp program.
  *
- * All threads of a block run the program, but only addresses and predicates are computed. Shared memory is kept in granules, each with its last writer,
- * its readers and the barrier interval in which that was; a read must not meet a write of another thread in the same interval, a write
- * must meet neither; bytes of cp.async in flight must not be touched at all, and become a write of the issuing
- * thread in the interval in which its wait covers them.
+ * All threads of a block run the program, but only addresses and predicates are computed. Shared
+ * memory is kept in granules, each with its last writer, its readers and the barrier interval in
+ * which that was; a read must not meet a write of another thread in the same interval, a write must
+ * meet neither; bytes of cp.async in flight must not be touched at all, and become a write of the
+ * issuing thread in the interval in which its wait covers them.
  *
- * Long loops run their first 2 P and last P + 1 iterations, where P is a period: with var + P in place of var, no shared address in the body
- * changes. What is in flight is at most P iterations old, so the state after P iterations depends on var mod P only, and what holds in the second P iterations holds
- * in all that follow.  A loop without
- * a period of at most 8 runs in full, up to a limit. Blocks: the corners of the grid, which is enough when addresses in shared
- * memory do not depend on the block and global offsets grow with the block numbers; predicates elsewhere only remove accesses.
+ * Long loops run their first 2 P and last P + 1 iterations, where P is a period: with var + P in
+ * place of var, no shared address in the body changes. What is in flight is at most P iterations
+ * old, so the state after P iterations depends on var mod P only, and what holds in the second P
+ * iterations holds in all that follow.  A loop without a period of at most 8 runs in full, up to a
+ * limit. Blocks: the corners of the grid, which is enough when addresses in shared memory do not
+ * depend on the block and global offsets grow with the block numbers; predicates elsewhere only
+ * remove accesses.
  */
 #include "analyzer/check/check_internal.h"
 
@@ -20,9 +23,9 @@ enum { MAX_PERIOD = 8, MAX_STEPS = 1 << 22, NO_THREAD = -1, MANY_THREADS = -2 };
 
 /* What happened to a granule of shared memory. */
 struct granule {
-	int32_t writer, reader;               /* thread, NO_THREAD or MANY_THREADS */
+	int32_t writer, reader; /* thread, NO_THREAD or MANY_THREADS */
 	uint32_t write_interval, read_interval;
-	uint32_t group;                       /* cp.async group + 1 that is in flight or was last; 0: none */
+	uint32_t group; /* cp.async group + 1 that is in flight or was last; 0: none */
 	int32_t group_thread;
 };
 
@@ -40,23 +43,24 @@ struct limit {
 struct run {
 	struct check *check;
 	const struct warp_program *warp;
-	int64_t *values;               /* of variables, by id */
-	int64_t *threads;              /* 0 .. n_threads-1 */
+	int64_t *values;  /* of variables, by id */
+	int64_t *threads; /* 0 .. n_threads-1 */
 	bool *active;
 	int64_t *offsets, *conditions; /* scratch, one a thread */
 	bool *mask;
-	struct piece *pieces;          /* by wshared id */
-	bool is_uniform;               /* no shared address and no condition depends on the block */
-	struct map codes;              /* expression id -> struct expr_code * */
+	struct piece *pieces; /* by wshared id */
+	bool is_uniform;      /* no shared address and no condition depends on the block */
+	struct map codes;     /* expression id -> struct expr_code * */
 	uint32_t interval;
-	uint32_t n_groups;             /* committed */
-	uint32_t n_done;               /* groups that waits have covered */
+	uint32_t n_groups;              /* committed */
+	uint32_t n_done;                /* groups that waits have covered */
 	vec_of(uint32_t) done_interval; /* by group */
-	bool only_global;              /* another corner of the grid: shared memory is as in the first */
+	bool only_global; /* another corner of the grid: shared memory is as in the first */
 	int64_t n_steps;
 	int64_t n_accesses;
-	struct limit limit;            /* something could not be decided at all */
-	struct limit global_limit;     /* an address in global memory could not: it has no bearing on order */
+	struct limit limit; /* something could not be decided at all */
+	struct limit
+		global_limit; /* an address in global memory could not: it has no bearing on order */
 };
 
 static void give_up(struct limit *limit, struct span span, const char *why)
@@ -76,8 +80,9 @@ static bool evaluate(struct run *run, const struct expr *e, int64_t *out)
 		code = expr_compile(run->check->cx->arena, e);
 		map_set(run->check->cx->arena, &run->codes, e->id, code);
 	}
-	expr_run_lanes(code, run->values,
-	               &(struct lane_values){ run->warp->tid->id, run->threads, (int)run->warp->n_threads }, out);
+	expr_run_lanes(
+		code, run->values,
+		&(struct lane_values){ run->warp->tid->id, run->threads, (int)run->warp->n_threads }, out);
 	return true;
 }
 
@@ -102,7 +107,8 @@ static const char *touch_read(struct run *run, struct granule *g, int32_t thread
 		*other = g->group_thread;
 		return "reads what a copy still in flight writes, issued by";
 	}
-	if (g->group && run->done_interval.p[g->group - 1] == run->interval && g->group_thread != thread) {
+	if (g->group && run->done_interval.p[g->group - 1] == run->interval &&
+	    g->group_thread != thread) {
 		*other = g->group_thread;
 		return "reads, without a barrier after the wait, what was copied by";
 	}
@@ -124,7 +130,8 @@ static const char *touch_write(struct run *run, struct granule *g, int32_t threa
 		*other = g->group_thread;
 		return "writes where a copy is still in flight, issued by";
 	}
-	if (g->group && run->done_interval.p[g->group - 1] == run->interval && g->group_thread != thread) {
+	if (g->group && run->done_interval.p[g->group - 1] == run->interval &&
+	    g->group_thread != thread) {
 		*other = g->group_thread;
 		return "writes, without a barrier after the wait, over a copy by";
 	}
@@ -165,43 +172,62 @@ static const char *shared_name(const struct run *run, const struct wshared *shar
 	return sym_text(run->check->cx->names, shared->name);
 }
 
-static void report_order(struct run *run, const struct shared_touch *touch, int32_t thread, int32_t other, int64_t offset, const char *what)
+/* What is wrong with an access, beside whose. */
+struct order_fault {
+	const char *what; /* NULL: nothing */
+	int32_t other;
+};
+
+static void report_order(struct run *run, const struct shared_touch *touch, int32_t thread,
+                         int64_t offset, const struct order_fault *fault)
 {
 	struct arena *arena = run->check->cx->arena;
-	const char *who = other == MANY_THREADS ? "several threads" : arena_printf(arena, "thread %d", (int)other);
+	const char *who = fault->other == MANY_THREADS
+	                      ? "several threads"
+	                      : arena_printf(arena, "thread %d", (int)fault->other);
+	struct finding finding = { PROPERTY_HAPPENS_BEFORE, PROPERTY_VIOLATED, touch->node->span,
+		                       shared_name(run, touch->addr->shared) };
 
-	check_found(run->check, PROPERTY_HAPPENS_BEFORE, PROPERTY_VIOLATED, touch->node->span, shared_name(run, touch->addr->shared),
-	            "thread %d %s %s, byte %lld", (int)thread, what, who, (long long)offset);
+	check_found(run->check, finding, "thread %d %s %s, byte %lld", (int)thread, fault->what, who,
+	            (long long)offset);
 }
 
 /* One thread's access: bounds, alignment, order. False after the first violation. */
-static bool touch_shared(struct run *run, const struct shared_touch *touch, int32_t thread, int64_t offset)
+static bool touch_shared(struct run *run, const struct shared_touch *touch, int32_t thread,
+                         int64_t offset)
 {
 	const struct wshared *shared = touch->addr->shared;
 	struct piece *piece = &run->pieces[shared->id];
-	const char *what = NULL;
-	int32_t other = NO_THREAD;
+	struct order_fault fault = { NULL, NO_THREAD };
 
 	run->n_accesses++;
 	if (offset < 0 || offset + touch->bytes > wshared_bytes(shared)) {
-		check_found(run->check, PROPERTY_BOUNDS, PROPERTY_VIOLATED, touch->node->span, shared_name(run, shared), "thread %d touches bytes %lld to %lld of %lld",
-		            (int)thread, (long long)offset, (long long)(offset + touch->bytes - 1), (long long)wshared_bytes(shared));
+		check_found(run->check,
+		            (struct finding){ PROPERTY_BOUNDS, PROPERTY_VIOLATED, touch->node->span,
+		                              shared_name(run, shared) },
+		            "thread %d touches bytes %lld to %lld of %lld", (int)thread, (long long)offset,
+		            (long long)(offset + touch->bytes - 1), (long long)wshared_bytes(shared));
 		return false;
 	}
 	if ((shared->offset_bytes + offset) % touch->bytes) {
-		check_found(run->check, PROPERTY_ALIGNMENT, PROPERTY_VIOLATED, touch->node->span, shared_name(run, shared), "thread %d accesses %lld bytes at offset %lld",
-		            (int)thread, (long long)touch->bytes, (long long)offset);
+		check_found(run->check,
+		            (struct finding){ PROPERTY_ALIGNMENT, PROPERTY_VIOLATED, touch->node->span,
+		                              shared_name(run, shared) },
+		            "thread %d accesses %lld bytes at offset %lld", (int)thread,
+		            (long long)touch->bytes, (long long)offset);
 		return false;
 	}
-	for (int64_t g = offset / piece->granule_bytes; g <= (offset + touch->bytes - 1) / piece->granule_bytes && !what; g++) {
+	for (int64_t g = offset / piece->granule_bytes;
+	     g <= (offset + touch->bytes - 1) / piece->granule_bytes && !fault.what; g++) {
 		struct granule *granule = &piece->granules[g];
-		what = touch->is_write ? touch_write(run, granule, thread, &other) : touch_read(run, granule, thread, &other);
-		if (!what && touch->is_write)
+		fault.what = touch->is_write ? touch_write(run, granule, thread, &fault.other)
+		                             : touch_read(run, granule, thread, &fault.other);
+		if (!fault.what && touch->is_write)
 			complete_write(run, granule, thread, touch->async);
 	}
-	if (what)
-		report_order(run, touch, thread, other, offset, what);
-	return !what;
+	if (fault.what)
+		report_order(run, touch, thread, offset, &fault);
+	return !fault.what;
 }
 
 /* Which lanes give an address that is used. */
@@ -238,10 +264,12 @@ static int64_t inst_bytes(const struct winst *inst)
 	return 0;
 }
 
-static void run_shared(struct run *run, const struct wnode *node, const struct waddr *addr, bool is_write)
+static void run_shared(struct run *run, const struct wnode *node, const struct waddr *addr,
+                       bool is_write)
 {
 	const struct winst *inst = &node->as.inst;
-	struct shared_touch touch = {node, addr, inst_bytes(inst), is_write, inst->kind == WOP_cp_async};
+	struct shared_touch touch = { node, addr, inst_bytes(inst), is_write,
+		                          inst->kind == WOP_cp_async };
 	bool ok = true;
 
 	if (!evaluate(run, addr->offset, run->offsets)) {
@@ -261,12 +289,14 @@ static void run_global(struct run *run, const struct wnode *node, const struct w
 {
 	const struct winst *inst = &node->as.inst;
 	const struct buffer *buffer = addr->global;
-	int64_t n = run->warp->n_threads, elems = buffer_n_elems(buffer), elem_bytes = dtype_bits(buffer->type) / 8;
+	int64_t n = run->warp->n_threads, elems = buffer_n_elems(buffer),
+			elem_bytes = dtype_bits(buffer->type) / 8;
 	int64_t *offsets = run->offsets, bytes = inst_bytes(inst);
 	const char *name = sym_text(run->check->cx->names, buffer->name);
 
 	if (elems < 0 || elem_bytes == 0 || !evaluate(run, addr->offset, offsets)) {
-		give_up(&run->global_limit, node->span, "a global address or its limit is only known at run time");
+		give_up(&run->global_limit, node->span,
+		        "a global address or its limit is only known at run time");
 		return;
 	}
 	predicate_mask(run, inst->predicate, run->mask);
@@ -275,13 +305,17 @@ static void run_global(struct run *run, const struct wnode *node, const struct w
 			continue;
 		run->n_accesses++;
 		if (offsets[t] < 0 || offsets[t] + bytes / elem_bytes > elems) {
-			check_found(run->check, PROPERTY_BOUNDS, PROPERTY_VIOLATED, node->span, name, "thread %lld touches element %lld of %lld",
-			            (long long)t, (long long)offsets[t], (long long)elems);
+			check_found(run->check,
+			            (struct finding){ PROPERTY_BOUNDS, PROPERTY_VIOLATED, node->span, name },
+			            "thread %lld touches element %lld of %lld", (long long)t,
+			            (long long)offsets[t], (long long)elems);
 			return;
 		}
 		if (offsets[t] * elem_bytes % bytes) {
-			check_found(run->check, PROPERTY_ALIGNMENT, PROPERTY_VIOLATED, node->span, name, "thread %lld accesses %lld bytes at element %lld",
-			            (long long)t, (long long)bytes, (long long)offsets[t]);
+			check_found(run->check,
+			            (struct finding){ PROPERTY_ALIGNMENT, PROPERTY_VIOLATED, node->span, name },
+			            "thread %lld accesses %lld bytes at element %lld", (long long)t,
+			            (long long)bytes, (long long)offsets[t]);
 			return;
 		}
 	}
@@ -304,7 +338,8 @@ static void run_memory(struct run *run, const struct wnode *node)
 
 	for (uint32_t i = 0; i < info->n_operands; i++) {
 		const struct woperand_info *operand = &info->operands[i];
-		if (operand->role != WROLE_ADDR_READ && operand->role != WROLE_ADDR_WRITE && operand->role != WROLE_ADDR_UPDATE)
+		if (operand->role != WROLE_ADDR_READ && operand->role != WROLE_ADDR_WRITE &&
+		    operand->role != WROLE_ADDR_UPDATE)
 			continue;
 		const struct waddr *addr = winst_operand(inst, operand).addr;
 		if (addr->space == WSPACE_SHARED && run->only_global)
@@ -352,7 +387,8 @@ static bool inst_touches_global(const struct winst *inst)
 	const struct wop_info *info = wop_info(inst->kind);
 
 	for (uint32_t i = 0; i < info->n_operands; i++)
-		if (info->operands[i].role <= WROLE_ADDR_UPDATE && winst_operand(inst, &info->operands[i]).addr->space == WSPACE_GLOBAL)
+		if (info->operands[i].role <= WROLE_ADDR_UPDATE &&
+		    winst_operand(inst, &info->operands[i]).addr->space == WSPACE_GLOBAL)
 			return true;
 	return false;
 }
@@ -365,7 +401,8 @@ static bool touches_global(const struct wblock *block)
 			return true;
 		if (node->kind == WNODE_LOOP && touches_global(&node->as.loop.body))
 			return true;
-		if (node->kind == WNODE_IF && (touches_global(&node->as.if_.then) || touches_global(&node->as.if_.otherwise)))
+		if (node->kind == WNODE_IF &&
+		    (touches_global(&node->as.if_.then) || touches_global(&node->as.if_.otherwise)))
 			return true;
 		if (node->kind == WNODE_WHILE)
 			return true;
@@ -388,13 +425,17 @@ static bool depends_on_block(const struct run *run, const struct wblock *block)
 
 	for (uint32_t i = 0; i < block->nodes.n; i++) {
 		const struct wnode *node = block->nodes.p[i];
-		const struct waddr *addr = node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, &is_write) : NULL;
-		if (addr && (uses_block(run, addr->offset) || (node->as.inst.kind != WOP_cp_async && uses_block(run, node->as.inst.predicate))))
+		const struct waddr *addr =
+			node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, &is_write) : NULL;
+		if (addr && (uses_block(run, addr->offset) || (node->as.inst.kind != WOP_cp_async &&
+		                                               uses_block(run, node->as.inst.predicate))))
 			return true;
-		if (node->kind == WNODE_LOOP && (uses_block(run, node->as.loop.extent) || depends_on_block(run, &node->as.loop.body)))
+		if (node->kind == WNODE_LOOP &&
+		    (uses_block(run, node->as.loop.extent) || depends_on_block(run, &node->as.loop.body)))
 			return true;
-		if (node->kind == WNODE_IF && (uses_block(run, node->as.if_.condition) || depends_on_block(run, &node->as.if_.then) ||
-		                               depends_on_block(run, &node->as.if_.otherwise)))
+		if (node->kind == WNODE_IF &&
+		    (uses_block(run, node->as.if_.condition) || depends_on_block(run, &node->as.if_.then) ||
+		     depends_on_block(run, &node->as.if_.otherwise)))
 			return true;
 		if (node->kind == WNODE_WHILE)
 			return true;
@@ -405,23 +446,25 @@ static bool depends_on_block(const struct run *run, const struct wblock *block)
 static void run_block(struct run *run, const struct wblock *block);
 
 /* Does replacing var by var + period change a shared address in the block? */
-static bool is_periodic(struct run *run, const struct wblock *block, const struct var *var, int64_t period)
+static bool is_periodic(struct run *run, const struct wblock *block, const struct var *var,
+                        int64_t period)
 {
 	struct check *check = run->check;
 	const struct expr *shifted = expr_add_int(check->pool, expr_of_var(check->pool, var), period);
-	struct expr_subst subst = {0};
+	struct expr_subst subst = { 0 };
 	bool is_write;
 
 	map_set(check->cx->arena, &subst.of_var, var->id, (void *)(uintptr_t)shifted);
 	for (uint32_t i = 0; i < block->nodes.n; i++) {
 		const struct wnode *node = block->nodes.p[i];
-		const struct waddr *addr = node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, &is_write) : NULL;
+		const struct waddr *addr =
+			node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, &is_write) : NULL;
 		if (addr && expr_substitute(check->pool, addr->offset, &subst) != addr->offset)
 			return false;
 		if (node->kind == WNODE_LOOP && !is_periodic(run, &node->as.loop.body, var, period))
 			return false;
-		if (node->kind == WNODE_IF &&
-		    (!is_periodic(run, &node->as.if_.then, var, period) || !is_periodic(run, &node->as.if_.otherwise, var, period)))
+		if (node->kind == WNODE_IF && (!is_periodic(run, &node->as.if_.then, var, period) ||
+		                               !is_periodic(run, &node->as.if_.otherwise, var, period)))
 			return false;
 	}
 	return true;
@@ -446,7 +489,8 @@ static void run_loop(struct run *run, const struct wnode *node)
 		give_up(&run->limit, node->span, "how often a loop runs is only known at run time");
 		return;
 	}
-	int64_t n = expr_eval_int(extent, run->values), period = node->as.loop.unroll ? 0 : period_of(run, node, n);
+	int64_t n = expr_eval_int(extent, run->values),
+			period = node->as.loop.unroll ? 0 : period_of(run, node, n);
 	for (int64_t i = 0; i < n; i++) {
 		if (period && i == 2 * period)
 			i += (n - period - 1 - i) / period * period;
@@ -516,7 +560,8 @@ static void narrow_granules(struct run *run, const struct wblock *block)
 
 	for (uint32_t i = 0; i < block->nodes.n; i++) {
 		const struct wnode *node = block->nodes.p[i];
-		const struct waddr *addr = node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, &is_write) : NULL;
+		const struct waddr *addr =
+			node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, &is_write) : NULL;
 		if (addr && inst_bytes(&node->as.inst) < run->pieces[addr->shared->id].granule_bytes)
 			run->pieces[addr->shared->id].granule_bytes = inst_bytes(&node->as.inst);
 		if (node->kind == WNODE_LOOP)
@@ -537,7 +582,8 @@ static void reset_memory(struct run *run)
 	run->done_interval.n = 0;
 	for (uint32_t i = 0; i < run->warp->shareds.n; i++)
 		for (int64_t g = 0; g < run->pieces[i].n; g++)
-			run->pieces[i].granules[g] = (struct granule){NO_THREAD, NO_THREAD, 0, 0, 0, NO_THREAD};
+			run->pieces[i].granules[g] =
+				(struct granule){ NO_THREAD, NO_THREAD, 0, 0, 0, NO_THREAD };
 }
 
 static void open_memory(struct run *run)
@@ -549,7 +595,8 @@ static void open_memory(struct run *run)
 		run->pieces[i].granule_bytes = 16;
 	narrow_granules(run, &run->warp->body);
 	for (uint32_t i = 0; i < run->warp->shareds.n; i++) {
-		run->pieces[i].n = wshared_bytes(run->warp->shareds.p[i]) / run->pieces[i].granule_bytes + 1;
+		run->pieces[i].n =
+			wshared_bytes(run->warp->shareds.p[i]) / run->pieces[i].granule_bytes + 1;
 		run->pieces[i].granules = arena_array(arena, struct granule, (size_t)run->pieces[i].n);
 	}
 }
@@ -561,7 +608,8 @@ static void run_corners(struct run *run)
 
 	for (int axis = 0; axis < 3; axis++)
 		if (!expr_is_int(run->warp->grid[axis], &last[axis])) {
-			give_up(&run->limit, run->check->solution->launch->span, "the grid is only known at run time");
+			give_up(&run->limit, run->check->solution->launch->span,
+			        "the grid is only known at run time");
 			return;
 		}
 	for (int corner = 0; corner < 8; corner++) {
@@ -575,17 +623,19 @@ static void run_corners(struct run *run)
 		reset_memory(run);
 		run->only_global = corner > 0 && run->is_uniform;
 		run_block(run, &run->warp->body);
-		if (run->check->n_found[PROPERTY_HAPPENS_BEFORE] || run->check->n_found[PROPERTY_BOUNDS] || run->check->n_found[PROPERTY_ALIGNMENT])
+		if (run->check->n_found[PROPERTY_HAPPENS_BEFORE] || run->check->n_found[PROPERTY_BOUNDS] ||
+		    run->check->n_found[PROPERTY_ALIGNMENT])
 			return;
 	}
 }
 
 void check_run(struct check *check)
 {
-	struct run run = {.check = check, .warp = check->warp};
+	struct run run = { .check = check, .warp = check->warp };
 	struct arena *arena = check->cx->arena;
 	size_t n = (size_t)check->warp->n_threads;
-	static const enum property_name names[] = {PROPERTY_HAPPENS_BEFORE, PROPERTY_BOUNDS, PROPERTY_ALIGNMENT};
+	static const enum property_name names[] = { PROPERTY_HAPPENS_BEFORE, PROPERTY_BOUNDS,
+		                                        PROPERTY_ALIGNMENT };
 
 	run.threads = arena_array(arena, int64_t, n);
 	run.active = arena_array(arena, bool, n);
@@ -601,9 +651,13 @@ void check_run(struct check *check)
 	run.values = arena_array(arena, int64_t, expr_n_vars(check->pool) + 64);
 	run_corners(&run);
 	for (size_t i = 0; i < 3; i++) {
-		const struct limit *limit = run.limit.why || names[i] == PROPERTY_HAPPENS_BEFORE ? &run.limit : &run.global_limit;
+		const struct limit *limit =
+			run.limit.why || names[i] == PROPERTY_HAPPENS_BEFORE ? &run.limit : &run.global_limit;
 		if (limit->why && !check->n_found[names[i]])
-			check_found(check, names[i], PROPERTY_NOT_PROVED, limit->span, "", "%s", limit->why);
-		check_proved(check, names[i], "%lld accesses of the corner blocks executed; loops by their period", (long long)run.n_accesses);
+			check_found(check, (struct finding){ names[i], PROPERTY_NOT_PROVED, limit->span, "" },
+			            "%s", limit->why);
+		check_proved(check, names[i],
+		             "%lld accesses of the corner blocks executed; loops by their period",
+		             (long long)run.n_accesses);
 	}
 }

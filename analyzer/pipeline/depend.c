@@ -1,5 +1,6 @@
 /*
- * Reads and writes of statements, from the operand table of ops.def and the loads inside expressions.
+ * Reads and writes of statements, from the operand table of ops.def and the loads inside
+ * expressions.
  */
 #include "analyzer/pipeline/depend.h"
 
@@ -8,9 +9,10 @@ struct load_visit {
 	const struct stmt *stmt;
 };
 
-static void add_use(struct use_list *list, const struct stmt *stmt, const struct buffer *buffer, bool reads, bool writes)
+static void add_use(struct use_list *list, const struct stmt *stmt, const struct buffer *buffer,
+                    bool reads, bool writes)
 {
-	vec_push(list->arena, &list->uses, (struct buffer_use){buffer, stmt, reads, writes});
+	vec_push(list->arena, &list->uses, (struct buffer_use){ buffer, stmt, reads, writes });
 }
 
 static void visit_load(void *user, const struct expr *e)
@@ -23,7 +25,7 @@ static void visit_load(void *user, const struct expr *e)
 
 void depend_expr(struct use_list *list, const struct stmt *stmt, const struct expr *e)
 {
-	struct load_visit visit = {list, stmt};
+	struct load_visit visit = { list, stmt };
 
 	if (e)
 		expr_walk(e, visit_load, &visit);
@@ -37,7 +39,9 @@ static void depend_op(struct use_list *list, struct stmt *stmt)
 
 	for (uint32_t i = 0; i < info->n_operands; i++)
 		if (info->operands[i].role == ROLE_EXPR)
-			depend_expr(list, stmt, *(const struct expr *const *)((const char *)&op->as + info->operands[i].offset));
+			depend_expr(
+				list, stmt,
+				*(const struct expr *const *)((const char *)&op->as + info->operands[i].offset));
 	for (uint32_t i = 0;; i++) {
 		struct region *region = op_region(op, i, &role);
 		if (!region)
@@ -57,7 +61,7 @@ static void depend_store(struct use_list *list, struct stmt *stmt)
 	for (uint32_t d = 0; d < buffer->rank; d++)
 		depend_expr(list, stmt, stmt->as.store.index[d]);
 	depend_expr(list, stmt, stmt->as.store.value);
-	add_use(list, stmt, buffer, false, true);
+	add_use(list, stmt, buffer, stmt->as.store.atomic != ATOMIC_NONE, true);
 }
 
 void depend_stmt(struct use_list *list, struct stmt *stmt)

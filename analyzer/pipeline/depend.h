@@ -18,12 +18,14 @@ struct use_list {
 	vec_of(struct buffer_use) uses;
 };
 
-/* Appends the uses of a statement or of a whole block, in program order. */
+/* Appends the uses of a statement, itself and all that is nested in it, in program order. */
 void depend_stmt(struct use_list *list, struct stmt *stmt);
+/* The same for every statement of a block. */
 void depend_block(struct use_list *list, struct block *block);
 /* Appends the buffers that an expression loads. */
 void depend_expr(struct use_list *list, const struct stmt *stmt, const struct expr *e);
 
+/* Is the buffer read, or written, anywhere in the list? */
 bool use_list_reads(const struct use_list *list, const struct buffer *buffer);
 bool use_list_writes(const struct use_list *list, const struct buffer *buffer);
 

@@ -1,18 +1,20 @@
 /*
  * Stages of pipelined loops, versions of their buffers, places in shared memory.
  *
- * A loop of num_stages S overlaps its copies into shared memory with the rest: the copies of iteration k + S - 1 are issued in iteration k,
- * so a copy has stage 0, everything else stage S - 1, and each buffer that is copied into has S versions:
+ * A loop of num_stages S overlaps its copies into shared memory with the rest: the copies of
+ * iteration k + S - 1 are issued in iteration k, so a copy has stage 0, everything else stage S -
+ * 1, and each buffer that is copied into has S versions:
  *
  *     for ko in T.Pipelined(n, num_stages=3):          iteration k of the steady state
- *         T.copy(A[...], A_shared)    stage 0             wait until the copies of k are done; barrier
- *         T.copy(B[...], B_shared)    stage 0             issue the copies of k + 2 into version (k + 2) % 3
- *         T.gemm(A_shared, B_shared, C)  stage 2          gemm on version k % 3
+ *         T.copy(A[...], A_shared)    stage 0             wait until the copies of k are done;
+ * barrier T.copy(B[...], B_shared)    stage 0             issue the copies of k + 2 into version (k
+ * + 2) % 3 T.gemm(A_shared, B_shared, C)  stage 2          gemm on version k % 3
  *
- * A copy may run ahead only when nothing in the loop can notice: its source is not written in the loop, its target is written by this
- * copy alone, is not read earlier in the body (that read wants the last iteration's value) and not used outside the loop, and its
- * addresses do not depend on values computed in the body. If one copy may not, the loop keeps its order and the reason is kept.
- * Complexity: statements of the loop squared.
+ * A copy may run ahead only when nothing in the loop can notice: its source is not written in the
+ * loop, its target is written by this copy alone, is not read earlier in the body (that read wants
+ * the last iteration's value) and not used outside the loop, and its addresses do not depend on
+ * values computed in the body. If one copy may not, the loop keeps its order and the reason is
+ * kept. Complexity: statements of the loop squared.
  */
 #include "analyzer/pipeline/pipeline.h"
 
@@ -29,7 +31,8 @@ struct schedule_pass {
 
 static bool is_shared_copy(const struct stmt *stmt)
 {
-	return stmt->kind == STMT_OP && stmt->as.op.kind == OP_copy && stmt->as.op.as.copy.dst.buffer->scope == SCOPE_SHARED &&
+	return stmt->kind == STMT_OP && stmt->as.op.kind == OP_copy &&
+	       stmt->as.op.as.copy.dst.buffer->scope == SCOPE_SHARED &&
 	       stmt->as.op.as.copy.src.buffer->scope == SCOPE_GLOBAL;
 }
 
@@ -51,10 +54,12 @@ static uint32_t count_uses(const struct use_list *list, const struct buffer *buf
 	return n;
 }
 
-/* Does a region's position depend on a scalar that the loop's body binds, or on a buffer that it writes? */
-static bool address_depends(struct schedule_pass *pass, const struct region *region, const struct loop *loop, const struct use_list *body)
+/* Does a region's position depend on a scalar that the loop's body binds, or on a buffer that it
+ * writes? */
+static bool address_depends(struct schedule_pass *pass, const struct region *region,
+                            const struct loop *loop, const struct use_list *body)
 {
-	struct use_list loads = {.arena = pass->cx->arena};
+	struct use_list loads = { .arena = pass->cx->arena };
 
 	for (uint32_t d = 0; d < region->buffer->rank; d++) {
 		depend_expr(&loads, NULL, region->min[d]);
@@ -71,12 +76,14 @@ static bool address_depends(struct schedule_pass *pass, const struct region *reg
 }
 
 /* Why the copy at position `at` of the body cannot run ahead; NULL when it can. */
-static const char *why_not_ahead(struct schedule_pass *pass, const struct loop *loop, uint32_t at, const struct use_list *body)
+static const char *why_not_ahead(struct schedule_pass *pass, const struct loop *loop, uint32_t at,
+                                 const struct use_list *body)
 {
 	struct arena *arena = pass->cx->arena;
 	const struct op_copy *copy = &loop->body.stmts.p[at]->as.op.as.copy;
-	const char *dst = sym_text(pass->cx->names, copy->dst.buffer->name), *src = sym_text(pass->cx->names, copy->src.buffer->name);
-	struct use_list before = {.arena = arena};
+	const char *dst = sym_text(pass->cx->names, copy->dst.buffer->name),
+			   *src = sym_text(pass->cx->names, copy->src.buffer->name);
+	struct use_list before = { .arena = arena };
 
 	for (uint32_t i = 0; i < at; i++)
 		depend_stmt(&before, loop->body.stmts.p[i]);
@@ -85,18 +92,22 @@ static const char *why_not_ahead(struct schedule_pass *pass, const struct loop *
 	if (count_writes(body, copy->dst.buffer) > 1)
 		return arena_printf(arena, "%s is written more than once in an iteration", dst);
 	if (use_list_reads(&before, copy->dst.buffer))
-		return arena_printf(arena, "%s is read before it is copied: iteration k + 1 reads what iteration k copied", dst);
+		return arena_printf(
+			arena, "%s is read before it is copied: iteration k + 1 reads what iteration k copied",
+			dst);
 	if (count_uses(&pass->all, copy->dst.buffer) != count_uses(body, copy->dst.buffer))
 		return arena_printf(arena, "%s is also used outside the loop", dst);
-	if (address_depends(pass, &copy->src, loop, body) || address_depends(pass, &copy->dst, loop, body))
-		return arena_printf(arena, "the addresses of the copy into %s depend on values computed in the loop", dst);
+	if (address_depends(pass, &copy->src, loop, body) ||
+	    address_depends(pass, &copy->dst, loop, body))
+		return arena_printf(
+			arena, "the addresses of the copy into %s depend on values computed in the loop", dst);
 	return NULL;
 }
 
 /* The first reason against overlapping, or NULL. */
 static const char *why_not_pipelined(struct schedule_pass *pass, const struct loop *loop)
 {
-	struct use_list body = {.arena = pass->cx->arena};
+	struct use_list body = { .arena = pass->cx->arena };
 	uint32_t n_copies = 0;
 
 	depend_block(&body, (struct block *)(uintptr_t)&loop->body);
@@ -121,7 +132,8 @@ static bool is_async(const struct schedule_pass *pass, const struct stmt *stmt)
 static void plan_loop(struct schedule_pass *pass, const struct stmt *stmt)
 {
 	const struct loop *loop = &stmt->as.loop;
-	struct pipeline pipeline = {.loop = stmt, .num_stages = loop->num_stages > 1 ? loop->num_stages : 1};
+	struct pipeline pipeline = { .loop = stmt,
+		                         .num_stages = loop->num_stages > 1 ? loop->num_stages : 1 };
 
 	if (pipeline.num_stages > 1)
 		pipeline.reason = why_not_pipelined(pass, loop);
@@ -133,7 +145,8 @@ static void plan_loop(struct schedule_pass *pass, const struct stmt *stmt)
 			bool ahead = pipeline.num_stages > 1 && is_shared_copy(child);
 			if (pipeline.num_stages > 1 ? ahead != (bool)copies : copies != 0)
 				continue;
-			struct pipeline_op op = {child, ahead ? 0 : pipeline.num_stages - 1, pipeline.ops.n, is_async(pass, child)};
+			struct pipeline_op op = { child, ahead ? 0 : pipeline.num_stages - 1, pipeline.ops.n,
+				                      is_async(pass, child) };
 			vec_push(pass->cx->arena, &pipeline.ops, op);
 		}
 	vec_push(pass->cx->arena, &pass->schedule->pipelines, pipeline);
@@ -196,13 +209,28 @@ static void place_buffers(struct schedule_pass *pass)
 	for (uint32_t i = 0; i < solution->program->buffers.n; i++) {
 		const struct buffer_solution *solved = &solution->buffers[i];
 		const struct buffer *buffer = solution->program->buffers.p[i];
-		if (buffer->scope != SCOPE_SHARED || buffer->launch != solution->launch->index || !solved->layout)
+		if (buffer->scope != SCOPE_SHARED || buffer->launch != solution->launch->index ||
+		    !solved->layout)
 			continue;
-		struct shared_place place = {.buffer = buffer, .n_versions = versions_of(pass->schedule, buffer)};
+		struct shared_place place = { .buffer = buffer,
+			                          .n_versions = versions_of(pass->schedule, buffer) };
 		place.version_bytes = solved->layout->n_bytes;
 		place.align_bytes = alignment_of(solved->layout);
 		add_place(pass, place);
 	}
+}
+
+/* A statement's reduction and conversions use one workspace after another. */
+static int64_t workspace_bytes(const struct stmt *stmt, const struct stmt_plan *plan)
+{
+	int64_t bytes = 0;
+
+	if (stmt->kind == STMT_OP && stmt->as.op.kind == OP_reduce)
+		bytes = plan->as.reduce.workspace_bytes;
+	for (uint32_t i = 0; i < plan->conversions.n; i++)
+		if (plan->conversions.p[i].workspace_bytes > bytes)
+			bytes = plan->conversions.p[i].workspace_bytes;
+	return bytes;
 }
 
 static void visit_workspace(void *user, struct stmt *stmt)
@@ -210,10 +238,10 @@ static void visit_workspace(void *user, struct stmt *stmt)
 	struct schedule_pass *pass = user;
 	const struct stmt_plan *plan = &pass->solution->plans[stmt->id];
 
-	if (stmt->kind != STMT_OP || stmt->as.op.kind != OP_reduce || !plan->has_plan || !plan->as.reduce.workspace_bytes)
+	if (!plan->has_plan || !workspace_bytes(stmt, plan))
 		return;
-	struct shared_place place = {.workspace_of = stmt, .n_versions = 1, .align_bytes = 128};
-	place.version_bytes = plan->as.reduce.workspace_bytes;
+	struct shared_place place = { .workspace_of = stmt, .n_versions = 1, .align_bytes = 128 };
+	place.version_bytes = workspace_bytes(stmt, plan);
 	add_place(pass, place);
 }
 
@@ -221,7 +249,9 @@ struct schedule *schedule_make(const struct solution *solution)
 {
 	struct cx *cx = solution->program->cx;
 	struct schedule *schedule = arena_new(cx->arena, struct schedule);
-	struct schedule_pass pass = {.cx = cx, .solution = solution, .schedule = schedule, .all = {.arena = cx->arena}};
+	struct schedule_pass pass = {
+		.cx = cx, .solution = solution, .schedule = schedule, .all = { .arena = cx->arena }
+	};
 	struct block *body = (struct block *)(uintptr_t)&solution->launch->body;
 
 	schedule->solution = solution;
@@ -232,7 +262,8 @@ struct schedule *schedule_make(const struct solution *solution)
 	return schedule;
 }
 
-const struct shared_place *schedule_place(const struct schedule *schedule, const struct buffer *buffer)
+const struct shared_place *schedule_place(const struct schedule *schedule,
+                                          const struct buffer *buffer)
 {
 	for (uint32_t i = 0; i < schedule->places.n; i++)
 		if (schedule->places.p[i].buffer == buffer)

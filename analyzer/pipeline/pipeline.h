@@ -1,5 +1,6 @@
 /*
- * pipeline: the order in time of a launch: stages of pipelined loops, buffer versions, shared-memory placement.
+ * pipeline: the order in time of a launch: stages of pipelined loops, buffer versions,
+ * shared-memory placement.
  */
 #ifndef TL_PIPELINE_PIPELINE_H
 #define TL_PIPELINE_PIPELINE_H
@@ -8,7 +9,12 @@
 
 struct pipeline_op {
 	const struct stmt *stmt;
-	int64_t stage; /* an op of stage s of iteration k runs in the loop's iteration k + s; 0: the first copy is issued */
+	int64_t
+		/*
+		 * an op of stage s of iteration k runs in the loop's iteration k + s; 0: the first copy is
+		 * issued
+		 */
+		stage;
 	int64_t order; /* position inside one iteration of the steady state */
 	bool async;
 };
@@ -40,7 +46,8 @@ struct schedule {
 /* Dependence analysis, stages, versions, placement. NULL with diagnostics (E05..). */
 struct schedule *schedule_make(const struct solution *solution);
 /* NULL when the buffer has no place. */
-const struct shared_place *schedule_place(const struct schedule *schedule, const struct buffer *buffer);
+const struct shared_place *schedule_place(const struct schedule *schedule,
+                                          const struct buffer *buffer);
 const struct pipeline *schedule_pipeline(const struct schedule *schedule, const struct stmt *loop);
 bool schedule_verify(const struct schedule *schedule);
 void schedule_print(struct buf *out, const struct schedule *schedule);

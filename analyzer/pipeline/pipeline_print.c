@@ -31,13 +31,15 @@ static const char *stmt_word(const struct stmt *stmt)
 
 static void print_pipeline(struct buf *out, const struct cx *cx, const struct pipeline *pipeline)
 {
-	buf_line(out, "pipeline @%u stages %lld%s%s", source_line(&cx->sources, pipeline->loop->span), (long long)pipeline->num_stages,
-	         pipeline->reason ? " because " : "", pipeline->reason ? pipeline->reason : "");
+	buf_line(out, "pipeline @%u stages %lld%s%s", source_line(&cx->sources, pipeline->loop->span),
+	         (long long)pipeline->num_stages, pipeline->reason ? " because " : "",
+	         pipeline->reason ? pipeline->reason : "");
 	out->indent++;
 	for (uint32_t i = 0; i < pipeline->ops.n; i++) {
 		const struct pipeline_op *op = &pipeline->ops.p[i];
-		buf_line(out, "stage %lld order %lld %s%s @%u", (long long)op->stage, (long long)op->order, op->async ? "async " : "",
-		         stmt_word(op->stmt), source_line(&cx->sources, op->stmt->span));
+		buf_line(out, "stage %lld order %lld %s%s @%u", (long long)op->stage, (long long)op->order,
+		         op->async ? "async " : "", stmt_word(op->stmt),
+		         source_line(&cx->sources, op->stmt->span));
 	}
 	out->indent--;
 }
@@ -47,14 +49,16 @@ void schedule_print(struct buf *out, const struct schedule *schedule)
 	const struct tile_program *program = schedule->solution->program;
 	const struct cx *cx = program->cx;
 
-	buf_line(out, "schedule %s launch %u", sym_text(cx->names, program->name), schedule->solution->launch->index);
+	buf_line(out, "schedule %s launch %u", sym_text(cx->names, program->name),
+	         schedule->solution->launch->index);
 	for (uint32_t i = 0; i < schedule->pipelines.n; i++)
 		print_pipeline(out, cx, &schedule->pipelines.p[i]);
 	for (uint32_t i = 0; i < schedule->places.n; i++) {
 		const struct shared_place *place = &schedule->places.p[i];
 		const char *name = place->buffer ? sym_text(cx->names, place->buffer->name) : "workspace";
-		buf_line(out, "shared %s at %lld versions %lld x %lld bytes align %lld", name, (long long)place->offset_bytes,
-		         (long long)place->n_versions, (long long)place->version_bytes, (long long)place->align_bytes);
+		buf_line(out, "shared %s at %lld versions %lld x %lld bytes align %lld", name,
+		         (long long)place->offset_bytes, (long long)place->n_versions,
+		         (long long)place->version_bytes, (long long)place->align_bytes);
 	}
 	buf_line(out, "shared bytes %lld", (long long)schedule->shared_bytes);
 }

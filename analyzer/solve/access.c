@@ -1,21 +1,24 @@
 /*
- * Accesses of elementwise loops and copies, and what they cost. The operands of gemms are in access_gemm.c.
+ * Accesses of elementwise loops and copies, and what they cost. The operands of gemms are in
+ * access_gemm.c.
  *
- * Example: a copy of a 128 x 64 float16 tile by 128 threads, eight elements a thread and instruction
+ * Example: a copy of a 128 x 64 float16 tile by 128 threads, eight elements a thread and
+ * instruction
  *
- *     loop    fragment (128, 64) thread = i%16*8 + j/8, slot = i/16*8 + j%8        vector_elems 8
- *     access  cp.async 16 bytes, iterations g < 8, offset = (tid//8 + 16*g)*128 + tid%8*16, swizzled
+ *     loop    fragment (128, 64) thread = i%16*8 + j/8, slot = i/16*8 + j%8, vector_elems 8
+ *     access  cp.async of 16 bytes, step < 8, offset = (tid//8 + 16*step)*128 + tid%8*16
  */
 #include "analyzer/solve/access.h"
 
 #include <assert.h>
 #include <string.h>
 
-void access_space_init(struct access_space *space, struct cx *cx, struct expr_pool *pool, int64_t n_threads)
+void access_space_init(struct access_space *space, struct cx *cx, struct expr_pool *pool,
+                       int64_t n_threads)
 {
 	struct var *tid = expr_new_var(pool, VAR_THREAD, intern_text(cx->names, "tid"), DTYPE_I32);
 
-	*space = (struct access_space){.pool = pool, .cx = cx, .n_threads = n_threads};
+	*space = (struct access_space){ .pool = pool, .cx = cx, .n_threads = n_threads };
 	tid->axis = 3;
 	tid->min = 0;
 	tid->max = n_threads - 1;
@@ -24,16 +27,17 @@ void access_space_init(struct access_space *space, struct cx *cx, struct expr_po
 
 const struct var *access_iter_var(struct access_space *space, uint32_t position, int64_t extent)
 {
-	static const char *const names[MAX_ITERS] = {"step", "part", "c0", "c1", "c2", "c3"};
+	static const char *const names[MAX_ITERS] = { "step", "part", "c0", "c1", "c2", "c3" };
 
 	assert(position < MAX_ITERS && extent >= 1);
 	for (uint32_t i = 0; i < space->iters.n; i++)
 		if (space->iters.p[i].position == position && space->iters.p[i].extent == extent)
 			return space->iters.p[i].var;
-	struct var *var = expr_new_var(space->pool, VAR_LOOP, intern_text(space->cx->names, names[position]), DTYPE_I32);
+	struct var *var = expr_new_var(space->pool, VAR_LOOP,
+	                               intern_text(space->cx->names, names[position]), DTYPE_I32);
 	var->min = 0;
 	var->max = extent - 1;
-	vec_push(space->cx->arena, &space->iters, (struct access_iter){var, extent, position});
+	vec_push(space->cx->arena, &space->iters, (struct access_iter){ var, extent, position });
 	return var;
 }
 
@@ -42,28 +46,31 @@ const struct expr *access_iter_value(struct access_space *space, const struct ac
 	return iter->extent == 1 ? expr_int(space->pool, 0) : expr_of_var(space->pool, iter->var);
 }
 
-const struct expr *access_substitute(struct access_space *space, const struct expr *e, const struct var *const *vars,
+const struct expr *access_substitute(struct access_space *space, const struct expr *e,
+                                     const struct var *const *vars,
                                      const struct expr *const *values, uint32_t n)
 {
-	struct expr_subst subst = {0};
+	struct expr_subst subst = { 0 };
 
 	for (uint32_t i = 0; i < n; i++)
 		map_set(space->cx->arena, &subst.of_var, vars[i]->id, (void *)(uintptr_t)values[i]);
 	return expr_substitute(space->pool, e, &subst);
 }
 
-void access_loop_index(struct access_space *space, const struct loop_plan *loop, const struct expr *slot, const struct expr **index,
+void access_loop_index(struct access_space *space, const struct loop_plan *loop,
+                       const struct expr *slot, const struct expr **index,
                        const struct expr **guard)
 {
 	const struct expr *tid = expr_of_var(space->pool, space->tid);
 
 	*guard = NULL;
-	if (!layout_inverse_expr(space->pool, loop->layout, (struct thread_slot){ tid, slot }, index, guard))
+	if (!layout_inverse_expr(space->pool, loop->layout, (struct thread_slot){ tid, slot }, index,
+	                         guard))
 		BUG("the partition of a loop has no inverse");
 }
 
-const struct expr *access_offset(struct access_space *space, const struct buffer *buffer, const struct layout *layout,
-                                 const struct expr *const *index)
+const struct expr *access_offset(struct access_space *space, const struct buffer *buffer,
+                                 const struct layout *layout, const struct expr *const *index)
 {
 	struct expr_pool *pool = space->pool;
 
@@ -88,14 +95,16 @@ struct elementwise {
 };
 
 /* Index of the buffer at loop slot `slot`; the loop's guard goes to `guard`. */
-static void index_at_slot(struct access_space *space, const struct elem_ref *ref, const struct expr *slot, const struct expr **index,
+static void index_at_slot(struct access_space *space, const struct elem_ref *ref,
+                          const struct expr *slot, const struct expr **index,
                           const struct expr **guard)
 {
 	const struct expr *loop_index[MAX_RANK];
 
 	access_loop_index(space, ref->loop, slot, loop_index, guard);
 	for (uint32_t d = 0; d < ref->buffer->rank; d++)
-		index[d] = access_substitute(space, ref->index[d], ref->vars, loop_index, ref->loop->layout->rank);
+		index[d] =
+			access_substitute(space, ref->index[d], ref->vars, loop_index, ref->loop->layout->rank);
 }
 
 /* Bytes of one element of the buffer, 0 when it is narrower than a byte. */
@@ -116,18 +125,23 @@ static bool swizzle_keeps(const struct layout *layout, int64_t bytes)
 }
 
 /* The element behind slot `base` + k lies k elements behind the one at `base`, for all k < w. */
-static bool is_contiguous(const struct elementwise *e, const struct expr *base, const struct expr *first, int64_t w)
+static bool is_contiguous(const struct elementwise *e, const struct expr *base,
+                          const struct expr *first, int64_t w)
 {
 	struct expr_pool *pool = e->space->pool;
 	int64_t unit = e->ref->layout ? elem_bytes(e->ref->buffer) : 1;
-	const struct expr *k = expr_of_var(pool, access_iter_var(e->space, MAX_ITERS - 1, w)), *index[MAX_RANK], *guard;
+	const struct expr *k = expr_of_var(pool, access_iter_var(e->space, MAX_ITERS - 1, w)),
+					  *index[MAX_RANK], *guard;
 
 	index_at_slot(e->space, e->ref, expr_add(pool, base, k), index, &guard);
 	const struct expr *next = access_offset(e->space, e->ref->buffer, e->linear, index);
 	return expr_sub(pool, next, first) == expr_mul_int(pool, k, unit);
 }
 
-/* Elements 0 .. w-1 behind slot base are neighbours in memory, aligned as one access of w elements, and guarded alike. */
+/*
+ * Elements 0 .. w-1 behind slot base are neighbours in memory, aligned as one access of w elements,
+ * and guarded alike.
+ */
 static bool vector_fits(const struct elementwise *e, const struct expr *base, int64_t w)
 {
 	const struct elem_ref *ref = e->ref;
@@ -142,26 +156,30 @@ static bool vector_fits(const struct elementwise *e, const struct expr *base, in
 	index_at_slot(e->space, ref, base, index, &guard);
 	if (guard && ref->loop->layout->shape[loop_last] % w != 0)
 		return false;
-	if (!ref->layout && (expr_divisor(index[last]) % w != 0 || expr_divisor(ref->buffer->shape[last]) % w != 0))
+	if (!ref->layout &&
+	    (expr_divisor(index[last]) % w != 0 || expr_divisor(ref->buffer->shape[last]) % w != 0))
 		return false;
 	const struct expr *first = access_offset(e->space, ref->buffer, e->linear, index);
 	return expr_divisor(first) % (w * unit) == 0 && is_contiguous(e, base, first, w);
 }
 
 /* Slot of the first element of vector `u` in group `g`. */
-static const struct expr *slot_base(struct access_space *space, const struct access *access, int64_t vector_elems, int64_t w)
+static const struct expr *slot_base(struct access_space *space, const struct access *access,
+                                    int64_t vector_elems, int64_t w)
 {
 	struct expr_pool *pool = space->pool;
-	const struct expr *slot = expr_mul_int(pool, access_iter_value(space, &access->iters[0]), vector_elems);
+	const struct expr *slot =
+		expr_mul_int(pool, access_iter_value(space, &access->iters[0]), vector_elems);
 
 	return expr_add(pool, slot, expr_mul_int(pool, access_iter_value(space, &access->iters[1]), w));
 }
 
-static void set_iters(struct access_space *space, struct access *out, int64_t n_groups, int64_t n_vectors)
+static void set_iters(struct access_space *space, struct access *out, int64_t n_groups,
+                      int64_t n_vectors)
 {
 	out->n_iters = 2;
-	out->iters[0] = (struct access_iter){access_iter_var(space, 0, n_groups), n_groups, 0};
-	out->iters[1] = (struct access_iter){access_iter_var(space, 1, n_vectors), n_vectors, 1};
+	out->iters[0] = (struct access_iter){ access_iter_var(space, 0, n_groups), n_groups, 0 };
+	out->iters[1] = (struct access_iter){ access_iter_var(space, 1, n_vectors), n_vectors, 1 };
 }
 
 static const struct layout *without_xors(struct access_space *space, const struct layout *layout)
@@ -183,22 +201,27 @@ static const struct expr *first_replica(struct access_space *space, const struct
 
 	if (layout->n_replicas <= 1)
 		return NULL;
-	return expr_binary(pool, BIN_EQ, layout_replica_expr(pool, layout, expr_of_var(pool, space->tid)), expr_int(pool, 0));
+	return expr_binary(pool, BIN_EQ,
+	                   layout_replica_expr(pool, layout, expr_of_var(pool, space->tid)),
+	                   expr_int(pool, 0));
 }
 
-void access_elementwise(struct access_space *space, const struct elem_ref *ref, bool is_store, int64_t max_bytes, struct access *out)
+void access_elementwise(struct access_space *space, const struct elem_ref *ref, bool is_store,
+                        int64_t max_bytes, struct access *out)
 {
-	struct elementwise e = {space, ref, without_xors(space, ref->layout)};
-	int64_t v = ref->loop->vector_elems, w = v, bytes = elem_bytes(ref->buffer), n_slots = ref->loop->layout->n_slots;
+	struct elementwise e = { space, ref, without_xors(space, ref->layout) };
+	int64_t v = ref->loop->vector_elems, w = v, bytes = elem_bytes(ref->buffer),
+			n_slots = ref->loop->layout->n_slots;
 	const struct expr *at[MAX_RANK];
 
 	assert(v >= 1 && n_slots % v == 0 && bytes >= 1);
-	*out = (struct access){.op = is_store ? BANK_ST : BANK_LD, .buffer = ref->buffer};
+	*out = (struct access){ .op = is_store ? BANK_ST : BANK_LD, .buffer = ref->buffer };
 	for (;; w /= 2) {
 		while (v % w != 0 || (w & (w - 1)) != 0)
 			w--;
 		set_iters(space, out, n_slots / v, v / w);
-		if (w == 1 || (w * bytes <= (max_bytes ? max_bytes : 16) && vector_fits(&e, slot_base(space, out, v, w), w)))
+		if (w == 1 || (w * bytes <= (max_bytes ? max_bytes : 16) &&
+		               vector_fits(&e, slot_base(space, out, v, w), w)))
 			break;
 	}
 	out->bytes = w * bytes;
@@ -224,11 +247,12 @@ struct places {
 	int64_t *values;
 };
 
-static struct places places_open(struct access_space *space, const struct loop_plan *loop, const struct var *slot, const struct expr *guard)
+static struct places places_open(struct access_space *space, const struct loop_plan *loop,
+                                 const struct var *slot, const struct expr *guard)
 {
 	int64_t *values = arena_array(space->cx->arena, int64_t, expr_n_vars(space->pool));
 
-	return (struct places){space, loop, slot, guard, values};
+	return (struct places){ space, loop, slot, guard, values };
 }
 
 /* Moves to a place; false when it holds no element. */
@@ -239,18 +263,22 @@ static bool places_at(const struct places *places, int64_t thread, int64_t slot)
 	return !places->guard || expr_eval_int(places->guard, places->values);
 }
 
-/* Every place finds its fragment element in its own thread; else the first that does not is left in `places` and `mismatch`. */
-static bool owners_match(const struct places *places, const struct expr *owner, struct owner_mismatch *mismatch)
+/*
+ * Every place finds its fragment element in its own thread, which is one of the fragment's
+ * `n_owners`; else the first that does not is left in `places` and `mismatch`.
+ */
+static bool owners_match(const struct places *places, const struct expr *owner, int64_t n_owners,
+                         struct owner_mismatch *mismatch)
 {
 	for (int64_t t = 0; t < places->loop->layout->n_threads; t++)
 		for (int64_t s = 0; s < places->loop->layout->n_slots; s++) {
 			if (!places_at(places, t, s))
 				continue;
 			int64_t found = expr_eval_int(owner, places->values);
-			if (found == t)
+			if (found == t && t < n_owners)
 				continue;
 			mismatch->thread = t;
-			mismatch->owner = found;
+			mismatch->owner = found == t ? 0 : found;
 			return false;
 		}
 	return true;
@@ -292,7 +320,8 @@ static bool is_identity(const struct elem_ref *ref)
 	return ref->layout == loop || layout_equal(ref->layout, loop, NULL);
 }
 
-bool access_fragment_slot(struct access_space *space, const struct elem_ref *ref, const struct var *slot, const struct expr **out_slot,
+bool access_fragment_slot(struct access_space *space, const struct elem_ref *ref,
+                          const struct var *slot, const struct expr **out_slot,
                           struct owner_mismatch *mismatch)
 {
 	struct expr_pool *pool = space->pool;
@@ -305,7 +334,8 @@ bool access_fragment_slot(struct access_space *space, const struct elem_ref *ref
 	replica = layout_replica_expr(pool, ref->layout, tid);
 	const struct expr *owner = layout_axis_expr(pool, ref->layout, AXIS_THREAD, at, replica);
 	struct places places = places_open(space, ref->loop, slot, guard);
-	if (owner != tid && !owners_match(&places, owner, mismatch)) {
+	bool all_own = owner == tid && ref->loop->layout->n_threads <= ref->layout->n_threads;
+	if (!all_own && !owners_match(&places, owner, ref->layout->n_threads, mismatch)) {
 		for (uint32_t d = 0; d < ref->buffer->rank; d++)
 			mismatch->element[d] = expr_eval_int(at[d], places.values);
 		return false;
@@ -314,8 +344,72 @@ bool access_fragment_slot(struct access_space *space, const struct elem_ref *ref
 	if (!expr_uses(*out_slot, space->tid))
 		return true;
 	*out_slot = slot_table(&places, *out_slot);
-	*mismatch = (struct owner_mismatch){.thread = -1, .owner = -1};
+	*mismatch = (struct owner_mismatch){ .thread = -1, .owner = -1 };
 	return *out_slot != NULL;
+}
+
+void access_index_vars(struct access_space *space, uint32_t rank, const int64_t *shape,
+                       const struct var **vars)
+{
+	for (uint32_t d = 0; d < rank; d++) {
+		if (d < 3) {
+			vars[d] = access_iter_var(space, 2 + d, shape[d]);
+			continue;
+		}
+		struct var *var =
+			expr_new_var(space->pool, VAR_LOOP, intern_text(space->cx->names, "z"), DTYPE_I32);
+		var->min = 0;
+		var->max = shape[d] - 1;
+		vars[d] = var;
+	}
+}
+
+/* ---- conversions ---- */
+
+/* The whole tile, element by element, seen by one side of a conversion. */
+struct side {
+	struct loop_plan loop;
+	struct buffer buffer; /* the workspace as a tile */
+	const struct var *vars[MAX_RANK];
+	const struct expr *index[MAX_RANK];
+};
+
+static void side_open(struct access_space *space, const struct conversion *conversion,
+                      const struct layout *layout, struct side *side)
+{
+	*side = (struct side){ .loop = { layout, solve_vector_elems(layout) },
+		                   .buffer = *conversion->buffer };
+	side->buffer.scope = SCOPE_SHARED;
+	access_index_vars(space, layout->rank, layout->shape, side->vars);
+	for (uint32_t d = 0; d < layout->rank; d++)
+		side->index[d] = expr_of_var(space->pool, side->vars[d]);
+}
+
+bool access_convert_slot(struct access_space *space, const struct conversion *conversion,
+                         const struct var *slot, const struct expr **out_slot,
+                         const struct expr **guard)
+{
+	struct side side;
+	struct owner_mismatch mismatch;
+	const struct expr *unused[MAX_RANK];
+
+	side_open(space, conversion, conversion->to, &side);
+	access_loop_index(space, &side.loop, expr_of_var(space->pool, slot), unused, guard);
+	struct elem_ref ref = { &side.loop, side.vars, conversion->buffer, conversion->from,
+		                    side.index };
+	return access_fragment_slot(space, &ref, slot, out_slot, &mismatch);
+}
+
+void access_convert(struct access_space *space, const struct conversion *conversion, bool is_store,
+                    struct access *out)
+{
+	struct side side;
+
+	side_open(space, conversion, is_store ? conversion->from : conversion->to, &side);
+	struct elem_ref ref = { &side.loop, side.vars, &side.buffer, conversion->workspace,
+		                    side.index };
+	access_elementwise(space, &ref, is_store, 0, out);
+	out->buffer = conversion->buffer;
 }
 
 /* ---- copies ---- */
@@ -332,38 +426,34 @@ static uint32_t wide_dims(const struct region *region, uint32_t dims[MAX_RANK])
 }
 
 /* Index of `region` in the copy's variables. */
-static void region_index(struct access_space *space, const struct region *region, const struct copy_space *copy, const struct expr **index)
+static void region_index(struct access_space *space, const struct region *region,
+                         const struct copy_space *copy, const struct expr **index)
 {
 	uint32_t next = 0;
 
 	for (uint32_t d = 0; d < region->buffer->rank; d++) {
 		index[d] = region->min[d];
 		if (region->extent[d] > 1)
-			index[d] = expr_add(space->pool, region->min[d], expr_of_var(space->pool, copy->vars[next++]));
+			index[d] =
+				expr_add(space->pool, region->min[d], expr_of_var(space->pool, copy->vars[next++]));
 	}
 }
 
-bool access_copy_space(struct access_space *space, const struct op_copy *copy, struct copy_space *out)
+bool access_copy_space(struct access_space *space, const struct op_copy *copy,
+                       struct copy_space *out)
 {
 	uint32_t src[MAX_RANK], dst[MAX_RANK];
 	uint32_t n = wide_dims(&copy->src, src);
 
 	if (n != wide_dims(&copy->dst, dst))
 		return false;
-	*out = (struct copy_space){.rank = n ? n : 1, .shape = {1}};
+	*out = (struct copy_space){ .rank = n ? n : 1, .shape = { 1 } };
 	for (uint32_t d = 0; d < n; d++) {
 		if (copy->src.extent[src[d]] != copy->dst.extent[dst[d]])
 			return false;
 		out->shape[d] = copy->dst.extent[dst[d]];
 	}
-	for (uint32_t d = 0; d < out->rank; d++)
-		out->vars[d] = access_iter_var(space, 2 + (d < 3 ? d : 3), out->shape[d]);
-	for (uint32_t d = 3; d < out->rank; d++) {
-		struct var *var = expr_new_var(space->pool, VAR_LOOP, intern_text(space->cx->names, "z"), DTYPE_I32);
-		var->min = 0;
-		var->max = out->shape[d] - 1;
-		out->vars[d] = var;
-	}
+	access_index_vars(space, out->rank, out->shape, out->vars);
 	region_index(space, &copy->src, out, out->src_index);
 	region_index(space, &copy->dst, out, out->dst_index);
 	return true;
@@ -376,7 +466,7 @@ struct counter {
 	struct access_space *space;
 	const struct access *access;
 	struct expr_code *offset, *guard, *replica;
-	int64_t *values;                            /* of variables, by id */
+	int64_t *values; /* of variables, by id */
 	int64_t *threads, *offsets, *guards, *replicas;
 };
 
@@ -384,7 +474,7 @@ static struct counter counter_open(struct access_space *space, const struct acce
 {
 	struct arena *arena = space->cx->arena;
 	size_t n = (size_t)space->n_threads;
-	struct counter c = {.space = space, .access = access};
+	struct counter c = { .space = space, .access = access };
 
 	c.offset = expr_compile(arena, access->offset);
 	c.guard = access->guard ? expr_compile(arena, access->guard) : NULL;
@@ -405,8 +495,8 @@ static void run_threads(const struct counter *c, const struct expr_code *code, i
 	int n = (int)c->space->n_threads;
 
 	if (code)
-		expr_run_lanes(code, c->values,
-		               &(struct lane_values){ c->space->tid->id, c->threads, n }, out);
+		expr_run_lanes(code, c->values, &(struct lane_values){ c->space->tid->id, c->threads, n },
+		               out);
 	else
 		for (int t = 0; t < n; t++)
 			out[t] = 1;
@@ -415,7 +505,9 @@ static void run_threads(const struct counter *c, const struct expr_code *code, i
 static void count_warp(const struct counter *c, int64_t first, struct access_cost *cost)
 {
 	const struct access *access = c->access;
-	struct bank_access bank = {.op = access->op, .bytes = (uint32_t)access->bytes, .n_matrices = (uint32_t)access->n_matrices};
+	struct bank_access bank = { .op = access->op,
+		                        .bytes = (uint32_t)access->bytes,
+		                        .n_matrices = (uint32_t)access->n_matrices };
 
 	for (int64_t lane = 0; lane < 32 && first + lane < c->space->n_threads; lane++) {
 		if (!c->guards[first + lane] || !c->replicas[first + lane])
@@ -440,15 +532,27 @@ static void count_iteration(const struct counter *c, struct access_cost *cost)
 		count_warp(c, first, cost);
 }
 
+/* Where data decides the places or who takes part, each warp is taken to need one wavefront. */
+static bool depends_on_data(const struct access *access)
+{
+	return !access->offset->is_index || (access->guard && !access->guard->is_index) ||
+	       (access->replica && !access->replica->is_index);
+}
+
 struct access_cost access_count(struct access_space *space, const struct access *access)
 {
-	struct access_cost cost = {0, 0, 0};
+	struct access_cost cost = { 0, 0, 0 };
 	struct arena_mark mark = arena_mark(space->cx->arena);
-	struct counter c = counter_open(space, access);
+	struct counter c;
 	int64_t n = 1;
 
 	for (uint32_t i = 0; i < access->n_iters; i++)
 		n *= access->iters[i].extent;
+	if (depends_on_data(access)) {
+		n *= (space->n_threads + 31) / 32;
+		return (struct access_cost){ .executions = n, .wavefronts = n, .ideal = n };
+	}
+	c = counter_open(space, access);
 	for (int64_t flat = 0; flat < n; flat++) {
 		int64_t rest = flat;
 		for (uint32_t i = access->n_iters; i-- > 0;) {

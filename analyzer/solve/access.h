@@ -1,11 +1,11 @@
 /*
  * access: which memory accesses an op makes, as a function of layouts, instruction and partition.
  *
- * This is the only place that knows. The solver costs candidates with it, the lowering emits from it, and so the simulator
- * and the bank table see the same addresses.
+ * This is the only place that knows. The solver costs candidates with it, the lowering emits from
+ * it, and so the simulator and the bank table see the same addresses.
  *
- * An access is one instruction inside a nest of unrolled iterations. Its offset is an expression of `tid` (flat thread
- * number) and the iteration variables.
+ * An access is one instruction inside a nest of unrolled iterations. Its offset is an expression of
+ * `tid` (flat thread number) and the iteration variables.
  */
 #ifndef TL_SOLVE_ACCESS_H
 #define TL_SOLVE_ACCESS_H
@@ -24,17 +24,21 @@ struct access_iter {
 
 struct access {
 	enum bank_op op;
-	int64_t bytes;               /* a lane; 16 for the matrix ops */
+	int64_t bytes; /* a lane; 16 for the matrix ops */
 	int64_t n_matrices;
 	bool trans;
 	const struct buffer *buffer;
-	const struct expr *offset;   /* bytes in version 0 (shared), elements (global) */
-	const struct expr *slot;     /* first register slot that it fills or empties (of a fragment or a temporary) */
-	const struct expr *guard;    /* the place holds an element; NULL: always */
-	const struct expr *replica;  /* stores: the first of several replicas; NULL: all threads */
+	const struct expr *offset; /* bytes in version 0 (shared), elements (global) */
+	const struct expr
+		*slot; /* first register slot that it fills or empties (of a fragment or a temporary) */
+	const struct expr *guard;   /* the place holds an element; NULL: always */
+	const struct expr *replica; /* stores: the first of several replicas; NULL: all threads */
 	uint32_t n_iters;
 	struct access_iter iters[MAX_ITERS]; /* outermost first */
 };
+
+/* Slots that are consecutive along one dimension, from slot 0: a power of two up to 16. */
+int64_t solve_vector_elems(const struct layout *layout);
 
 /* The variables that accesses are written in, made once a launch. */
 struct access_space {
@@ -42,26 +46,36 @@ struct access_space {
 	struct cx *cx;
 	const struct var *tid; /* VAR_THREAD, axis 3, 0 .. n_threads-1 */
 	int64_t n_threads;
-	vec_of(struct access_iter) iters; /* iteration variables made so far, reused by (position, extent) */
+	vec_of(struct access_iter)
+		iters; /* iteration variables made so far, reused by (position, extent) */
 };
-/* The iteration variable of nesting level `position` that runs over `extent` values; the same one for equal arguments. */
+/*
+ * The iteration variable of nesting level `position` that runs over `extent` values; the same one
+ * for equal arguments.
+ */
 const struct var *access_iter_var(struct access_space *space, uint32_t position, int64_t extent);
 /* Its value as an expression: constant 0 when the extent is 1. */
 const struct expr *access_iter_value(struct access_space *space, const struct access_iter *iter);
-void access_space_init(struct access_space *space, struct cx *cx, struct expr_pool *pool, int64_t n_threads);
+void access_space_init(struct access_space *space, struct cx *cx, struct expr_pool *pool,
+                       int64_t n_threads);
 
 /* `e` with each of `n` variables replaced. */
-const struct expr *access_substitute(struct access_space *space, const struct expr *e, const struct var *const *vars,
+const struct expr *access_substitute(struct access_space *space, const struct expr *e,
+                                     const struct var *const *vars,
                                      const struct expr *const *values, uint32_t n);
 /*
- * The loop's index of the element at `slot` of thread `tid`: one expression a dimension, plus the condition under which the place
- * holds an element (NULL: always).
+ * The loop's index of the element at `slot` of thread `tid`: one expression a dimension, plus the
+ * condition under which the place holds an element (NULL: always).
  */
-void access_loop_index(struct access_space *space, const struct loop_plan *loop, const struct expr *slot, const struct expr **index,
+void access_loop_index(struct access_space *space, const struct loop_plan *loop,
+                       const struct expr *slot, const struct expr **index,
                        const struct expr **guard);
-/* Offset of an element of a buffer: bytes by `layout` in shared memory, elements by the strides in global memory (layout NULL). */
-const struct expr *access_offset(struct access_space *space, const struct buffer *buffer, const struct layout *layout,
-                                 const struct expr *const *index);
+/*
+ * Offset of an element of a buffer: bytes by `layout` in shared memory, elements by the strides in
+ * global memory (layout NULL).
+ */
+const struct expr *access_offset(struct access_space *space, const struct buffer *buffer,
+                                 const struct layout *layout, const struct expr *const *index);
 
 /* Shared wavefronts of one block executing the access once through all its iterations. */
 struct access_cost {
@@ -80,40 +94,69 @@ struct operand_ref {
 	const struct layout *layout;
 };
 /*
- * How mma.sync reads it, by ldmatrix. Fills up to 2 accesses (x4 and, when the warp's number of n8 tiles is odd, a trailing x2) and returns
- * their number, 0 when there is no form. Iterations: k step, tile. PTX ISA, ldmatrix and the fragment figures of mma.m16n8k16.
+ * How mma.sync reads it from shared memory: by ldmatrix (x4 and, when the warp's number of n8 tiles
+ * is odd, a trailing x2), or element by element where ldmatrix has no form. Fills up to 2 accesses
+ * and returns their number, 0 when there is no form. Iterations: k step, tile; of plain loads also
+ * register and element. PTX ISA, ldmatrix and the fragment figures of mma.
  */
-uint32_t access_gemm_operand(struct access_space *space, const struct operand_ref *ref, struct access out[2]);
+uint32_t access_gemm_operand(struct access_space *space, const struct operand_ref *ref,
+                             struct access out[2]);
 
 /* An element of a buffer that each iteration of a partitioned space touches. */
 struct elem_ref {
 	const struct loop_plan *loop;
-	const struct var *const *vars;    /* of the space, one a dimension */
+	const struct var *const *vars; /* of the space, one a dimension */
 	const struct buffer *buffer;
-	const struct layout *layout;      /* NULL: global, by its strides */
-	const struct expr *const *index;  /* in `vars` and outer variables */
+	const struct layout *layout;     /* NULL: global, by its strides */
+	const struct expr *const *index; /* in `vars` and outer variables */
 };
 /*
- * The access to it in shared or global memory. The widest vector that the partition, the layout and the alignment allow is used, at most
- * loop->vector_elems elements and 16 bytes; `max_bytes` limits it further (0: no limit). Iterations: slot groups, vectors of a group.
+ * The access to it in shared or global memory. The widest vector that the partition, the layout and
+ * the alignment allow is used, at most loop->vector_elems elements and 16 bytes; `max_bytes` limits
+ * it further (0: no limit). Iterations: slot groups, vectors of a group.
  */
-void access_elementwise(struct access_space *space, const struct elem_ref *ref, bool is_store, int64_t max_bytes, struct access *out);
+void access_elementwise(struct access_space *space, const struct elem_ref *ref, bool is_store,
+                        int64_t max_bytes, struct access *out);
 
 /*
- * Where a fragment element that iteration `vars` touches sits in the executing thread's registers: its slot as an expression of the loop's slot
- * variable, the same for all threads. False when some thread would need an element that another thread owns; then `element`
- * (rank of the buffer), `thread` and `owner` tell the first one (owner -1: the slot differs between threads).
+ * Where a fragment element that iteration `vars` touches sits in the executing thread's registers:
+ * its slot as an expression of the loop's slot variable, the same for all threads. False when some
+ * thread would need an element that another thread owns; then `element` (rank of the buffer),
+ * `thread` and `owner` tell the first one (owner -1: the slot differs between threads).
  */
 struct owner_mismatch {
 	int64_t element[MAX_RANK];
 	int64_t thread, owner;
 };
-bool access_fragment_slot(struct access_space *space, const struct elem_ref *ref, const struct var *slot, const struct expr **out_slot,
+bool access_fragment_slot(struct access_space *space, const struct elem_ref *ref,
+                          const struct var *slot, const struct expr **out_slot,
                           struct owner_mismatch *mismatch);
 
 /*
- * The iteration space of a copy: its dimensions of extent > 1 (at least one), in order, as loop variables; `src_index` and `dst_index` give both
- * sides' indices in them (region mins included).
+ * Index variables of a box, one a dimension; the same for equal extents in the first three
+ * dimensions.
+ */
+void access_index_vars(struct access_space *space, uint32_t rank, const int64_t *shape,
+                       const struct var **vars);
+
+/*
+ * A fragment on its way from one layout to another. In registers when every thread holds what it
+ * needs: access_fragment_slot's answer for `to` read from `from`, in the variable `slot` of extent
+ * to->n_slots; else through shared memory.
+ */
+bool access_convert_slot(struct access_space *space, const struct conversion *conversion,
+                         const struct var *slot, const struct expr **out_slot,
+                         const struct expr **guard);
+/*
+ * The store to (is_store, laid out as `from`) and the load from (as `to`) the conversion's
+ * workspace. `out->slot` is in `from`, or `to`.
+ */
+void access_convert(struct access_space *space, const struct conversion *conversion, bool is_store,
+                    struct access *out);
+
+/*
+ * The iteration space of a copy: its dimensions of extent > 1 (at least one), in order, as loop
+ * variables; `src_index` and `dst_index` give both sides' indices in them (region mins included).
  */
 struct copy_space {
 	uint32_t rank;
@@ -121,7 +164,11 @@ struct copy_space {
 	const struct var *vars[MAX_RANK];
 	const struct expr *src_index[MAX_RANK], *dst_index[MAX_RANK];
 };
-/* False when the two regions do not have the same extents after those of 1 are dropped (the verifier reported it). */
-bool access_copy_space(struct access_space *space, const struct op_copy *copy, struct copy_space *out);
+/*
+ * False when the two regions do not have the same extents after those of 1 are dropped (the
+ * verifier reported it).
+ */
+bool access_copy_space(struct access_space *space, const struct op_copy *copy,
+                       struct copy_space *out);
 
 #endif

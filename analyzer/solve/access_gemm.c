@@ -1,126 +1,267 @@
 /*
- * How mma.sync reads its operands from shared memory.
+ * How mma.sync reads its operands.
  *
- * ldmatrix.x4 loads four 8 x 8 blocks of 16-bit elements; lane l gives the address of row l % 8 of block l / 8, and block b
- * ends in the b-th 32-bit register. The blocks are chosen such that registers come out in the order that mma.m16n8k16 wants:
+ * An operand with e elements in a 32-bit register (2 of 16 bits, 4 of 8 bits, 1 of 32) is read in
+ * blocks of 8 rows along m or n and 4e elements along k: one register of every lane, lane l holding
+ * elements e * (l % 4) .. of row l / 4.
  *
- *     A tile (16 x 16)     blocks (m 0-7, k 0-7), (m 8-15, k 0-7), (m 0-7, k 8-15), (m 8-15, k 8-15)
- *     B tiles (16 x 2*8)   blocks (k 0-7, n 0-7), (k 8-15, n 0-7), (k 0-7, n 8-15), (k 8-15, n 8-15)
+ *     A tile (16 x 8e)    blocks (m 0-7, k low), (m 8-15, k low), (m 0-7, k high), (m 8-15, k high)
+ *     B tiles (8e x 2*8)  blocks (k low, n 0-7), (k high, n 0-7), (k low, n 8-15), (k high, n 8-15)
  *
- * An operand whose rows in memory run along k (A as M x K, B as N x K) is read as it lies; the other two forms are read with .trans.
- * Source: PTX ISA, "Warp-level matrix instructions: ldmatrix", "Matrix fragments for mma.m16n8k16 with floating point type".
+ * ldmatrix.x4 loads four such blocks whose rows lie along k in memory (A as M x K, B as N x K): a
+ * row is 16 bytes, lane l gives the address of row l % 8 of block l / 8. The other two forms, k
+ * across the rows, take .trans, which exchanges 16-bit elements and so serves 16-bit types alone.
+ * What remains, and rows that do not start at multiples of 16 bytes, is read by plain loads, one
+ * element each. Source: PTX ISA, "Warp-level matrix instructions: ldmatrix", "Matrix fragments for
+ * mma.m16n8k8 / k16 / k32".
  */
 #include "analyzer/solve/access.h"
 
 #include <assert.h>
 
+/* Elements of A or B in a 32-bit register. */
+static int64_t per_register(const struct gemm_plan *plan)
+{
+	return 32 / (int64_t)dtype_bits(mma_shape_info(plan->shape)->ab);
+}
+
+const struct layout *gemm_operand_layout(struct arena *arena, const struct op_gemm *gemm,
+                                         const struct gemm_plan *plan, int which)
+{
+	struct operand_form operand = {
+		.is_b = which == 1,
+		.k_first = which == 0 ? gemm->transpose_a : !gemm->transpose_b,
+		.rows = which == 0 ? plan->m : plan->n,
+		.k = plan->k,
+		.warps_m = plan->warps_m,
+		.warps_n = plan->warps_n,
+		.per_reg = per_register(plan),
+	};
+
+	return layout_mma_operand(arena, &operand);
+}
+
 /* The warp's coordinate along m (which 0) or n (which 1): warps count along m first. */
-static const struct expr *warp_coordinate(struct access_space *space, const struct gemm_plan *plan, int which)
+static const struct expr *warp_coordinate(struct access_space *space, const struct gemm_plan *plan,
+                                          int which)
 {
 	struct expr_pool *pool = space->pool;
 	const struct expr *warp = expr_div_int(pool, expr_of_var(pool, space->tid), 32);
 
-	return which == 0 ? expr_mod_int(pool, warp, plan->warps_m) : expr_div_int(pool, warp, plan->warps_m);
+	return which == 0 ? expr_mod_int(pool, warp, plan->warps_m)
+	                  : expr_div_int(pool, warp, plan->warps_m);
 }
 
-/* One group of `n_blocks` 8 x 8 blocks: where its lanes point. */
+/* An operand in memory: its tiles of 16 (A) or 8 (B) rows. */
 struct operand_tile {
+	const struct operand_ref *ref;
 	const struct region *region;
-	bool k_is_row;          /* rows in memory run along m or n, i.e. k is the column: false; k is the row: true */
-	int which;              /* 0 A, 1 B */
-	const struct expr *mn0; /* first m or n of the tile */
-	const struct expr *k0;
+	bool k_is_row; /* k is the row in memory, the last dimension runs along m or n */
+	int which;     /* 0 A, 1 B */
+	int64_t per_reg;
+	const struct expr *mn0; /* first m or n of the warp */
 };
 
-/* Element that lane l addresses: outer is the m or n coordinate, k the other. */
-static void lane_element(struct access_space *space, const struct operand_tile *tile, int64_t n_blocks, const struct expr **mn,
-                         const struct expr **k)
+/* Address of element (mn, k), counted from the region's start. */
+static const struct expr *element_offset(struct access_space *space,
+                                         const struct operand_tile *tile, const struct expr *mn,
+                                         const struct expr *k)
+{
+	const struct region *region = tile->region;
+	uint32_t rank = region->buffer->rank;
+	const struct expr *index[MAX_RANK];
+
+	assert(rank >= 2);
+	for (uint32_t d = 0; d < rank; d++)
+		index[d] = region->min[d];
+	index[rank - 2] = expr_add(space->pool, index[rank - 2], tile->k_is_row ? k : mn);
+	index[rank - 1] = expr_add(space->pool, index[rank - 1], tile->k_is_row ? mn : k);
+	return access_offset(space, region->buffer, tile->ref->layout, index);
+}
+
+/* ---- ldmatrix ---- */
+
+/* Where lane l of ldmatrix points inside a group of `n_blocks` blocks: row l % 8 of block l / 8. */
+static void lane_row(struct access_space *space, const struct operand_tile *tile, int64_t n_blocks,
+                     const struct expr **mn, const struct expr **k)
 {
 	struct expr_pool *pool = space->pool;
 	const struct expr *lane = expr_mod_int(pool, expr_of_var(pool, space->tid), 8 * n_blocks);
 	const struct expr *block = expr_div_int(pool, lane, 8), *row = expr_mod_int(pool, lane, 8);
-	const struct expr *fast = expr_mul_int(pool, expr_mod_int(pool, block, 2), 8);
-	const struct expr *slow = expr_mul_int(pool, expr_div_int(pool, block, 2), 8);
-	const struct expr *mn_block = tile->which == 0 ? fast : slow, *k_block = tile->which == 0 ? slow : fast;
+	const struct expr *fast = expr_mod_int(pool, block, 2), *slow = expr_div_int(pool, block, 2);
 
-	*mn = expr_add(pool, tile->mn0, mn_block);
-	*k = expr_add(pool, tile->k0, k_block);
+	*mn = expr_mul_int(pool, tile->which == 0 ? fast : slow, 8);
+	*k = expr_mul_int(pool, tile->which == 0 ? slow : fast, 4 * tile->per_reg);
 	if (tile->k_is_row)
 		*k = expr_add(pool, *k, row);
 	else
 		*mn = expr_add(pool, *mn, row);
 }
 
-static const struct expr *tile_offset(struct access_space *space, const struct operand_tile *tile, int64_t n_blocks,
-                                      const struct layout *layout)
+static void set_iter(struct access_space *space, struct access *out, uint32_t position,
+                     int64_t extent)
 {
-	struct expr_pool *pool = space->pool;
-	const struct region *region = tile->region;
-	uint32_t rank = region->buffer->rank;
-	const struct expr *index[MAX_RANK], *mn, *k;
-
-	assert(rank >= 2);
-	lane_element(space, tile, n_blocks, &mn, &k);
-	for (uint32_t d = 0; d < rank; d++)
-		index[d] = region->min[d];
-	index[rank - 2] = expr_add(pool, index[rank - 2], tile->k_is_row ? k : mn);
-	index[rank - 1] = expr_add(pool, index[rank - 1], tile->k_is_row ? mn : k);
-	return access_offset(space, region->buffer, layout, index);
+	out->iters[position] =
+		(struct access_iter){ access_iter_var(space, position, extent), extent, position };
+	out->n_iters = position + 1;
 }
 
-/* `n_tiles` loads of `n_blocks` blocks each, from tile `first` on, in units of 8 * blocks along m or n. */
-static void fill_access(struct access_space *space, const struct operand_tile *base, const struct gemm_plan *plan,
-                        const struct layout *layout, struct access *out)
+static void start_access(struct access_space *space, const struct operand_tile *tile,
+                         int64_t n_tiles, struct access *out)
 {
-	struct expr_pool *pool = space->pool;
-	struct operand_tile tile = *base;
-	int64_t step = out->n_matrices == 4 ? 16 : 8, k_step = mma_shape_info(plan->shape)->k;
-	const struct expr *ks = access_iter_value(space, &out->iters[0]), *t = access_iter_value(space, &out->iters[1]);
+	const struct gemm_plan *plan = tile->ref->plan;
 
-	tile.k0 = expr_mul_int(pool, ks, k_step);
-	tile.mn0 = expr_add(pool, base->mn0, expr_mul_int(pool, t, step));
-	out->offset = tile_offset(space, &tile, out->n_matrices, layout);
-	out->slot = expr_add(pool, out->slot, expr_mul_int(pool, t, out->n_matrices * 2));
+	out->buffer = tile->region->buffer;
+	set_iter(space, out, 0, plan->k / mma_shape_info(plan->shape)->k);
+	set_iter(space, out, 1, n_tiles);
 }
 
-/* `n` ldmatrix of `n_matrices` blocks each, whose registers begin at `slot`. */
-static void make_access(struct access_space *space, const struct operand_tile *tile, const struct operand_ref *ref, int64_t n,
-                        struct access *out)
+/* `n` ldmatrix of `n_matrices` blocks each, from row `first` of the warp's on. */
+static void make_ldmatrix(struct access_space *space, const struct operand_tile *tile,
+                          int64_t first, int64_t n, struct access *out)
 {
-	int64_t n_steps = ref->plan->k / mma_shape_info(ref->plan->shape)->k;
+	struct expr_pool *pool = space->pool;
+	const struct expr *mn, *k;
+	int64_t rows = out->n_matrices == 4 ? 16 : 8;
 
 	out->op = BANK_LDMATRIX;
 	out->bytes = 16;
 	out->trans = tile->k_is_row;
-	out->buffer = tile->region->buffer;
-	out->n_iters = 2;
-	out->iters[0] = (struct access_iter){access_iter_var(space, 0, n_steps), n_steps, 0};
-	out->iters[1] = (struct access_iter){access_iter_var(space, 1, n), n, 1};
-	fill_access(space, tile, ref->plan, ref->layout, out);
+	start_access(space, tile, n, out);
+	const struct expr *ks = access_iter_value(space, &out->iters[0]),
+					  *t = access_iter_value(space, &out->iters[1]);
+	lane_row(space, tile, out->n_matrices, &mn, &k);
+	mn = expr_add(pool,
+	              expr_add(pool, expr_add_int(pool, tile->mn0, first), expr_mul_int(pool, t, rows)),
+	              mn);
+	k = expr_add(pool, expr_mul_int(pool, ks, 8 * tile->per_reg), k);
+	out->offset = element_offset(space, tile, mn, k);
+	out->slot = expr_add_int(pool, expr_mul_int(pool, t, out->n_matrices * tile->per_reg),
+	                         first / 8 * 2 * tile->per_reg);
 }
 
-uint32_t access_gemm_operand(struct access_space *space, const struct operand_ref *ref, struct access out[2])
+static uint32_t ldmatrix_accesses(struct access_space *space, const struct operand_tile *tile,
+                                  int64_t extent, struct access *out)
 {
-	struct expr_pool *pool = space->pool;
-	const struct gemm_plan *plan = ref->plan;
-	bool transposed = ref->which == 0 ? ref->gemm->transpose_a : ref->gemm->transpose_b;
-	struct operand_tile tile = {.region = ref->which == 0 ? &ref->gemm->a : &ref->gemm->b, .which = ref->which};
-	int64_t extent = ref->which == 0 ? plan->m / plan->warps_m : plan->n / plan->warps_n;
 	int64_t n_full = extent / 16, n_rest = extent % 16 / 8;
 	uint32_t n = 0;
 
-	if (dtype_bits(mma_shape_info(plan->shape)->ab) != 16 || (ref->which == 0 && n_rest))
-		return 0;
-	tile.k_is_row = ref->which == 0 ? transposed : !transposed;
-	tile.mn0 = expr_mul_int(pool, warp_coordinate(space, plan, ref->which), extent);
 	if (n_full) {
-		out[n] = (struct access){.n_matrices = 4, .slot = expr_int(pool, 0)};
-		make_access(space, &tile, ref, n_full, &out[n++]);
+		out[n] = (struct access){ .n_matrices = 4 };
+		make_ldmatrix(space, tile, 0, n_full, &out[n++]);
 	}
 	if (n_rest) {
-		tile.mn0 = expr_add_int(pool, tile.mn0, n_full * 16);
-		out[n] = (struct access){.n_matrices = 2, .slot = expr_int(pool, n_full * 8)};
-		make_access(space, &tile, ref, 1, &out[n++]);
+		out[n] = (struct access){ .n_matrices = 2 };
+		make_ldmatrix(space, tile, n_full * 16, 1, &out[n++]);
 	}
 	return n;
+}
+
+/* ---- plain loads ---- */
+
+/*
+ * One element a lane and load: iterations k step, tile, register of the tile, element of the
+ * register.
+ */
+static void make_loads(struct access_space *space, const struct operand_tile *tile, int64_t extent,
+                       struct access *out)
+{
+	struct expr_pool *pool = space->pool;
+	const struct expr *lane = expr_mod_int(pool, expr_of_var(pool, space->tid), 32);
+	int64_t e = tile->per_reg, rows = tile->which == 0 ? 16 : 8, n_regs = tile->which == 0 ? 4 : 2;
+
+	*out = (struct access){ .op = BANK_LD, .bytes = 4 / e };
+	start_access(space, tile, extent / rows, out);
+	set_iter(space, out, 2, n_regs);
+	set_iter(space, out, 3, e);
+	const struct expr *ks = access_iter_value(space, &out->iters[0]),
+					  *t = access_iter_value(space, &out->iters[1]);
+	const struct expr *reg = access_iter_value(space, &out->iters[2]),
+					  *part = access_iter_value(space, &out->iters[3]);
+	const struct expr *high =
+		tile->which == 0 ? expr_div_int(pool, reg, 2) : reg; /* of the k step */
+	const struct expr *mn =
+		expr_add(pool, expr_mul_int(pool, t, rows), expr_div_int(pool, lane, 4));
+	if (tile->which == 0)
+		mn = expr_add(pool, mn, expr_mul_int(pool, expr_mod_int(pool, reg, 2), 8));
+	const struct expr *k =
+		expr_add(pool, expr_mul_int(pool, ks, 8 * e), expr_mul_int(pool, high, 4 * e));
+	k = expr_add(pool, k, expr_add(pool, expr_mul_int(pool, expr_mod_int(pool, lane, 4), e), part));
+	out->offset = element_offset(space, tile, expr_add(pool, tile->mn0, mn), k);
+	out->slot = expr_add(pool, expr_mul_int(pool, t, n_regs * e),
+	                     expr_add(pool, expr_mul_int(pool, reg, e), part));
+}
+
+/* The same by looking at every row of `unit` elements: for tables. */
+static bool table_rows_fit(const struct layout *layout, int64_t unit)
+{
+	int64_t index[MAX_RANK] = { 0 };
+	uint32_t last = layout->rank - 1;
+
+	do {
+		int64_t first, place = layout_at(layout, index, 0).offset, k = index[last] % unit;
+
+		index[last] -= k;
+		first = layout_at(layout, index, 0).offset;
+		index[last] += k;
+		if (first % 16 != 0 || place != first + k * (16 / unit))
+			return false;
+	} while (layout_next_index(layout, index));
+	return true;
+}
+
+static bool digits_fit(const struct layout *layout, int64_t unit)
+{
+	for (uint32_t i = 0; i < layout->n_xors; i++)
+		if (layout->xors[i].to_bit < 4)
+			return false;
+	for (uint32_t i = 0; i < layout->n_digits; i++) {
+		const struct digit *digit = &layout->digits[i];
+		bool inside = digit->dim == (int)layout->rank - 1 && digit->div < unit;
+
+		if (inside ? digit->stride != digit->div * (16 / unit) ||
+		                 digit->extent * digit->div % unit != 0
+		           : digit->stride % 16 != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Every row that ldmatrix reads starts at a multiple of 16 bytes and is not torn by the layout. */
+static bool rows_fit(const struct operand_tile *tile)
+{
+	const struct buffer *buffer = tile->region->buffer;
+	const struct layout *layout = tile->ref->layout;
+	int64_t unit = 4 * tile->per_reg; /* elements in 16 bytes */
+	uint32_t last = buffer->rank - 1;
+
+	if (expr_divisor(tile->region->min[last]) % unit != 0 ||
+	    buffer_extent(buffer, last) % unit != 0)
+		return false;
+	if (!layout)
+		return true;
+	return layout->table ? table_rows_fit(layout, unit) : digits_fit(layout, unit);
+}
+
+uint32_t access_gemm_operand(struct access_space *space, const struct operand_ref *ref,
+                             struct access out[2])
+{
+	const struct gemm_plan *plan = ref->plan;
+	bool transposed = ref->which == 0 ? ref->gemm->transpose_a : ref->gemm->transpose_b;
+	struct operand_tile tile = {
+		.ref = ref,
+		.region = ref->which == 0 ? &ref->gemm->a : &ref->gemm->b,
+		.which = ref->which,
+		.k_is_row = ref->which == 0 ? transposed : !transposed,
+		.per_reg = per_register(plan),
+	};
+	int64_t extent = ref->which == 0 ? plan->m / plan->warps_m : plan->n / plan->warps_n;
+
+	if (tile.region->buffer->scope != SCOPE_SHARED || (ref->which == 0 && extent % 16))
+		return 0;
+	tile.mn0 = expr_mul_int(space->pool, warp_coordinate(space, plan, ref->which), extent);
+	if (rows_fit(&tile) && (!tile.k_is_row || tile.per_reg == 2))
+		return ldmatrix_accesses(space, &tile, extent, out);
+	make_loads(space, &tile, extent, &out[0]);
+	return 1;
 }

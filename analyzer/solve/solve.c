@@ -86,11 +86,11 @@ static double gemm_bound(struct solver *solver)
 
 	for (uint32_t g = 0; g < solver->gemms.n; g++) {
 		const struct gemm_plan *plan = &solver->gemms.p[g]->plan;
-		double a_tiles = (double)(plan->m / 16 * plan->warps_n),
-			   b_tiles = (double)(plan->n / 16 * plan->warps_m);
+		double k_steps = (double)(plan->k / mma_shape_info(plan->shape)->k);
+		double a_tiles = plan->a_is_fragment ? 0 : (double)(plan->m / 16 * plan->warps_n);
+		double b_tiles = plan->b_is_fragment ? 0 : (double)(plan->n / 16 * plan->warps_m);
 
-		bound += (double)solver->gemms.p[g]->weight * (double)(plan->k / 16) * (a_tiles + b_tiles) *
-		         (4 + 1);
+		bound += (double)solver->gemms.p[g]->weight * k_steps * (a_tiles + b_tiles) * (4 + 1);
 	}
 	return bound;
 }
@@ -159,52 +159,59 @@ static void find_sources(struct solver *solver)
 		}
 }
 
-static void solver_open(struct solver *solver, struct tile_program *program,
-                        const struct launch *launch)
+void solve_open(struct solver *solver, struct tile_program *program, const struct launch *launch,
+                struct cx *cx)
 {
 	uint32_t n_buffers = program->buffers.n;
 
 	solver->program = program;
 	solver->launch = launch;
-	solver->cx = program->cx;
-	solver->arena = program->cx->arena;
+	solver->cx = cx;
+	solver->arena = cx->arena;
 	solver->pool = program->pool;
-	solver->n_threads = launch_n_threads(launch);
-	access_space_init(&solver->access, program->cx, program->pool, solver->n_threads);
+	solver->n_threads = solver->trial && solver->trial->n_threads ? solver->trial->n_threads
+	                                                              : launch_n_threads(launch);
+	access_space_init(&solver->access, cx, program->pool, solver->n_threads);
 	solver->solution = arena_new(solver->arena, struct solution);
+	solver->solution->status = SOLVE_CONFLICT;
 	solver->solution->program = program;
 	solver->solution->launch = launch;
 	solver->solution->target = solver->target;
 	solver->solution->buffers = arena_array(solver->arena, struct buffer_solution, n_buffers);
 	solver->solution->plans = arena_array(solver->arena, struct stmt_plan, program->n_stmts);
 	solver->pinned_by = arena_array(solver->arena, const struct constraint *, n_buffers);
+	solver->annotated = arena_array(solver->arena, const struct constraint *, n_buffers);
 	solver->fragment_layout = arena_array(solver->arena, const struct layout *, n_buffers);
 	solver->fragment_from = arena_array(solver->arena, const struct constraint *, n_buffers);
+}
+
+void solve_run(struct solver *solver)
+{
+	bool ok = true;
+
+	if (!solve_collect(solver))
+		return;
+	solver->space_layout = arena_array(solver->arena, const struct layout *, solver->spaces.n);
+	for (uint32_t c = 0; c < solver->components.n; c++)
+		ok &= solve_component(solver, solver->components.p[c]);
+	if (!ok)
+		return;
+	apply_pins(solver);
+	search_components(solver);
+	memset(solver->fragment_from, 0, solver->program->buffers.n * sizeof(solver->fragment_from[0]));
+	apply_pins(solver);
+	find_sources(solver);
+	solve_record(solver);
 }
 
 struct solution *solve_launch(struct tile_program *program, const struct launch *launch,
                               const struct target *target, const struct solve_options *options)
 {
 	struct solver solver = { .target = target };
-	bool ok;
 
 	if (options)
 		solver.options = *options;
-	solver_open(&solver, program, launch);
-	solver.solution->status = SOLVE_CONFLICT;
-	if (!solve_collect(&solver))
-		return solver.solution;
-	solver.space_layout = arena_array(solver.arena, const struct layout *, solver.spaces.n);
-	ok = true;
-	for (uint32_t c = 0; c < solver.components.n; c++)
-		ok &= solve_component(&solver, solver.components.p[c]);
-	if (!ok)
-		return solver.solution;
-	apply_pins(&solver);
-	search_components(&solver);
-	memset(solver.fragment_from, 0, program->buffers.n * sizeof(solver.fragment_from[0]));
-	apply_pins(&solver);
-	find_sources(&solver);
-	solve_record(&solver);
+	solve_open(&solver, program, launch, program->cx);
+	solve_run(&solver);
 	return solver.solution;
 }

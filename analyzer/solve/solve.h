@@ -84,6 +84,24 @@ struct gemm_plan {
 	const struct layout *c; /* accumulator */
 };
 
+/* How a fragment gets from one layout to another. */
+enum conversion_kind {
+	CONVERT_REGISTERS, /* every thread has what it needs, in other registers */
+	CONVERT_SHARED,    /* stored to a workspace in shared memory, a barrier, loaded again */
+};
+
+/* A fragment that its statement reads in another layout than it lives in. */
+struct conversion {
+	enum conversion_kind kind;
+	const struct buffer *buffer;
+	const struct layout *from, *to;
+	const struct layout *workspace; /* CONVERT_SHARED: the tile in shared memory */
+	int64_t workspace_bytes;
+	int64_t wavefronts, ideal; /* stores and loads of one block, once */
+	int64_t n_barriers;
+	double cost; /* cycles a block, once */
+};
+
 /* T.reduce: each thread reduces its own slots, then lanes by xor shuffles, then warps through
  * shared memory. */
 struct reduce_plan {
@@ -103,7 +121,13 @@ struct stmt_plan {
 		struct gemm_plan gemm;
 		struct reduce_plan reduce;
 	} as;
+	vec_of(struct conversion) conversions; /* done before the statement, in this order */
 };
+/* The statement's conversion of the buffer; NULL: it is read where it lives. */
+const struct conversion *plan_conversion(const struct stmt_plan *plan, const struct buffer *buffer);
+/* How mma.sync wants operand `which` (0: A, 1: B) of the gemm when it comes from registers. */
+const struct layout *gemm_operand_layout(struct arena *arena, const struct op_gemm *gemm,
+                                         const struct gemm_plan *plan, int which);
 
 enum solve_status { SOLVE_OPTIMAL, SOLVE_BEST_FOUND, SOLVE_CONFLICT };
 
@@ -124,6 +148,7 @@ struct solution {
 struct solve_options {
 	double budget_ms; /* 0: the default of 50 */
 	bool strict;      /* no conversions */
+	const char *why;  /* a buffer of which all candidates are recorded; NULL: none */
 };
 
 /* Solves one launch. NULL or status SOLVE_CONFLICT with diagnostics (E04..) that explain. */

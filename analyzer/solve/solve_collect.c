@@ -15,6 +15,7 @@
 #include "analyzer/solve/solve_internal.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 enum { MAX_BLOCK_DEPTH = 64, MAX_EXPR_DEPTH = 400, FAR_STEP = 1 << 20 };
 
@@ -317,6 +318,15 @@ static bool collect_reduce(struct solver *solver, const struct stmt *stmt, int64
 	const struct expr *index[MAX_RANK], *result[MAX_RANK];
 	uint32_t n = 0;
 
+	if (src->scope != SCOPE_FRAGMENT || dst->scope != SCOPE_FRAGMENT) {
+		diag_report(
+			&solver->cx->diags, DIAG_E0408, stmt->span,
+			"T.reduce works on fragments: %s is in %s memory",
+			sym_text(solver->cx->names, src->scope != SCOPE_FRAGMENT ? src->name : dst->name),
+			scope_text(src->scope != SCOPE_FRAGMENT ? src->scope : dst->scope));
+		diag_help(&solver->cx->diags, "copy it to or from a fragment of the same shape");
+		return false;
+	}
 	space->rank = src->rank;
 	space->reduced_dim = reduce->dim;
 	for (uint32_t d = 0; d < src->rank; d++) {
@@ -393,6 +403,11 @@ static bool collect_op(struct solver *solver, const struct stmt *stmt, int64_t w
 		return solve_gemm(solver, stmt, weight);
 	case OP_reduce:
 		return collect_reduce(solver, stmt, weight);
+	CASES_OF_TILE_ONLY_OPS:
+		diag_report(&solver->cx->diags, DIAG_E0640, stmt->span,
+		            "%s is known, but not supported yet for this target",
+		            op_title(solver->program->cx, op));
+		return false;
 	case N_OP_KINDS:
 		break;
 	}
@@ -405,10 +420,21 @@ static int64_t times(int64_t weight, int64_t trips)
 	return trips < 1 ? weight : weight > INT32_MAX / trips ? INT32_MAX : weight * trips;
 }
 
+/* A trial runs on some of the statements; blocks around them stay. */
+static bool is_left_out(const struct solver *solver, const struct stmt *stmt)
+{
+	bool is_block = stmt->kind == STMT_IF || stmt->kind == STMT_WHILE ||
+	                (stmt->kind == STMT_LOOP && stmt->as.loop.kind != LOOP_PARALLEL);
+
+	return solver->trial && solver->trial->only && !is_block && !solver->trial->only[stmt->id];
+}
+
 static bool collect_stmt(struct solver *solver, const struct stmt *stmt, int64_t weight, int depth)
 {
 	int64_t trips;
 
+	if (is_left_out(solver, stmt))
+		return true;
 	switch (stmt->kind) {
 	case STMT_OP:
 		return collect_op(solver, stmt, weight);
@@ -433,6 +459,50 @@ static bool collect_stmt(struct solver *solver, const struct stmt *stmt, int64_t
 		break;
 	}
 	return true;
+}
+
+/* An iteration that stores to a fragment beyond its extent. */
+static bool check_extents(struct solver *solver, const struct space *space, const struct use *use)
+{
+	for (uint32_t d = 0; d < use->buffer->rank; d++) {
+		int64_t extent = buffer_extent(use->buffer, d) * use->dims[d].quotient;
+		int source = use->dims[d].source_dim;
+
+		if (source < 0 || space->shape[source] <= extent)
+			continue;
+		diag_report(&solver->cx->diags, DIAG_E0408, use->span,
+		            "%s has %" PRId64 " elements in dimension %" PRIu32
+		            ", this loop stores to element %" PRId64,
+		            sym_text(solver->cx->names, use->buffer->name), buffer_extent(use->buffer, d),
+		            d, (space->shape[source] - 1) / use->dims[d].quotient);
+		diag_note(&solver->cx->diags, use->buffer->span, "%s is allocated here",
+		          sym_text(solver->cx->names, use->buffer->name));
+		return false;
+	}
+	return true;
+}
+
+/* What no space can have: elements below a byte in memory, stores outside of a fragment. */
+static bool check_uses(struct solver *solver)
+{
+	bool ok = true;
+
+	for (uint32_t s = 0; s < solver->spaces.n; s++)
+		for (uint32_t u = 0; u < solver->spaces.p[s]->uses.n; u++) {
+			const struct use *use = &solver->spaces.p[s]->uses.p[u];
+
+			if (use->buffer->scope == SCOPE_FRAGMENT) {
+				if (use->is_plain && use->is_store && !use->is_conditional)
+					ok &= check_extents(solver, solver->spaces.p[s], use);
+			} else if (dtype_bits(use->buffer->type) % 8 != 0) {
+				diag_report(&solver->cx->diags, DIAG_E0408, use->span,
+				            "%s: elements of %" PRIu32 " bits in memory are not supported yet",
+				            sym_text(solver->cx->names, use->buffer->name),
+				            dtype_bits(use->buffer->type));
+				ok = false;
+			}
+		}
+	return ok;
 }
 
 static bool collect_block(struct solver *solver, const struct block *block, int64_t weight,
@@ -488,9 +558,58 @@ static void make_components(struct solver *solver)
 			solver->components.p[c]->spaces.p[s]->component = c;
 }
 
+/* T.annotate_layout: every element needs a place of its own, in threads that the block has. */
+static bool check_annotation(struct solver *solver, const struct buffer *buffer)
+{
+	const char *name = sym_text(solver->cx->names, buffer->name);
+	int64_t first[MAX_RANK + 1], second[MAX_RANK + 1];
+
+	if (!layout_injective(buffer->annotation, first, second)) {
+		diag_report(&solver->cx->diags, DIAG_E0410, buffer->span,
+		            "the layout that T.annotate_layout gives %s puts two elements in one place, "
+		            "the second at index %" PRId64 " of the first dimension and %" PRId64
+		            " of the last",
+		            name, second[0], second[buffer->rank - 1]);
+		return false;
+	}
+	if (buffer->scope == SCOPE_FRAGMENT && buffer->annotation->n_threads > solver->n_threads) {
+		diag_report(&solver->cx->diags, DIAG_E0410, buffer->span,
+		            "the layout that T.annotate_layout gives %s needs %" PRId64
+		            " threads, the block has %" PRId64,
+		            name, buffer->annotation->n_threads, solver->n_threads);
+		return false;
+	}
+	return true;
+}
+
+static bool collect_annotations(struct solver *solver)
+{
+	bool ok = true;
+
+	for (uint32_t b = 0; b < solver->program->buffers.n; b++) {
+		const struct buffer *buffer = solver->program->buffers.p[b];
+		struct constraint *constraint;
+
+		if (!buffer->annotation || buffer->launch != solver->launch->index ||
+		    (buffer->scope == SCOPE_FRAGMENT) != (buffer->annotation->kind == LAYOUT_FRAGMENT))
+			continue;
+		ok &= check_annotation(solver, buffer);
+		constraint = solve_add_constraint(solver, CONSTRAINT_ANNOTATION, NULL, buffer);
+		constraint->layout = buffer->annotation;
+		constraint->text = arena_printf(solver->arena, "T.annotate_layout gives %s this layout",
+		                                sym_text(solver->cx->names, buffer->name));
+		solver->annotated[b] = constraint;
+		if (buffer->scope == SCOPE_FRAGMENT)
+			solver->pinned_by[b] = constraint;
+	}
+	return ok;
+}
+
 bool solve_collect(struct solver *solver)
 {
-	if (!collect_block(solver, &solver->launch->body, 1, 0))
+	if (!solve_supported(solver) || !collect_annotations(solver))
+		return false;
+	if (!collect_block(solver, &solver->launch->body, 1, 0) || !check_uses(solver))
 		return false;
 	make_components(solver);
 	return true;

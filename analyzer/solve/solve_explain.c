@@ -83,51 +83,6 @@ static void compare(struct solver *solver, const struct buffer *buffer, struct d
 	          layout_count_differences(a.layout, b.layout), n);
 }
 
-/* The gemm that a constraint belongs to, with its plan; NULL for other constraints. */
-static const struct gemm_use *gemm_of(const struct solver *solver,
-                                      const struct constraint *constraint)
-{
-	for (uint32_t g = 0; g < solver->gemms.n; g++)
-		if (constraint && constraint->stmt == solver->gemms.p[g]->stmt)
-			return solver->gemms.p[g];
-	return NULL;
-}
-
-/* Tries the gemm's other grids until its accumulator equals `wanted`; says which policy gives it.
- */
-static void suggest_policy(struct solver *solver, const struct gemm_use *use,
-                           const struct layout *wanted)
-{
-	const enum gemm_policy policies[] = { POLICY_SQUARE, POLICY_FULL_ROW, POLICY_FULL_COL };
-
-	for (int i = 0; use && i < 3; i++) {
-		struct gemm_plan plan = use->plan;
-
-		if (!solve_warp_grid(solver, policies[i], &plan))
-			continue;
-		plan.c = layout_mma_accumulator(solver->arena, plan.m, plan.n, plan.warps_m, plan.warps_n);
-		if (!layout_equal(plan.c, wanted, NULL))
-			continue;
-		diag_help(&solver->cx->diags,
-		          "policy=T.GemmWarpPolicy.%s on line %" PRIu32
-		          " gives both the same layout (%" PRId64 " x %" PRId64 " warps)",
-		          gemm_policy_text(policies[i]), source_line(&solver->cx->sources, use->stmt->span),
-		          plan.warps_m, plan.warps_n);
-		return;
-	}
-}
-
-/* Shared memory always works; its price is a store and a load of the tile. */
-static void suggest_shared(struct solver *solver, const struct buffer *buffer)
-{
-	int64_t bytes = buffer_n_elems(buffer) * dtype_bits(buffer->type) / 8;
-
-	diag_help(&solver->cx->diags,
-	          "copy %s through a T.alloc_shared tile of the same shape between the two: %" PRId64
-	          " bytes, at least %" PRId64 " wavefronts each way",
-	          name_of(solver, buffer), bytes, (bytes + 127) / 128);
-}
-
 void solve_explain_accumulators(struct solver *solver, const struct constraint *first,
                                 const struct constraint *second)
 {
@@ -135,8 +90,7 @@ void solve_explain_accumulators(struct solver *solver, const struct constraint *
 	            name_of(solver, first->buffer));
 	compare(solver, first->buffer, (struct demand){ first, first->layout },
 	        (struct demand){ second, second->layout });
-	suggest_policy(solver, gemm_of(solver, second), first->layout);
-	suggest_shared(solver, first->buffer);
+	solve_suggest(solver, first->buffer);
 }
 
 /* ---- a use that no partition serves ---- */
@@ -191,9 +145,7 @@ static void explain_owner(struct solver *solver, const struct mismatch *mismatch
 		          layout_text(solver, mismatch->fragment));
 	diag_note(&solver->cx->diags, mismatch->space->stmt->span, "the loop runs as %s",
 	          layout_text(solver, mismatch->space_layout));
-	diag_help(&solver->cx->diags,
-	          "keep %s in shared memory (T.alloc_shared), where every thread reaches every element",
-	          name_of(solver, use->buffer));
+	solve_suggest(solver, use->buffer);
 	add_conflict(solver, mismatch->fragment_from);
 	add_conflict(solver, mismatch->space->constraint);
 }
@@ -221,8 +173,7 @@ static bool explain_pins(struct solver *solver, const struct component *componen
 		diag_note(&solver->cx->diags, other->span, "the loop follows %s: %s",
 		          name_of(solver, other->buffer), other->text);
 		add_conflict(solver, other);
-		suggest_policy(solver, gemm_of(solver, here), other->layout);
-		suggest_shared(solver, mismatch->use->buffer);
+		solve_suggest(solver, mismatch->use->buffer);
 		return true;
 	}
 	return false;
@@ -243,9 +194,12 @@ void solve_explain(struct solver *solver, const struct component *component)
 			diag_note(&solver->cx->diags, component->fragments.p[f]->span, "%s takes part",
 			          name_of(solver, component->fragments.p[f]));
 		if (solver->n_threads % LANES != 0)
-			diag_help(&solver->cx->diags,
-			          "reductions across threads need whole warps: threads=%" PRId64,
-			          (solver->n_threads + LANES - 1) / LANES * LANES);
+			diag_note(&solver->cx->diags, space->stmt->span,
+			          "reductions across threads need whole warps, and %" PRId64
+			          " is not a multiple of 32",
+			          solver->n_threads);
+		if (component->fragments.n > 0)
+			solve_suggest(solver, component->fragments.p[0]);
 		add_conflict(solver, space->constraint);
 	} else if (mismatch->many_writers) {
 		explain_many_writers(solver, mismatch);

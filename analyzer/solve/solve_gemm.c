@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { TILE_M = 16, TILE_N = 8, MAX_WARPS = 32, MAX_LISTED = 6 };
+enum { TILE_M = 16, TILE_N = 8, MAX_WARPS = 32, FP8_COMPUTE = 89 };
 
 struct grid {
 	int64_t m, n;
@@ -128,12 +128,22 @@ static bool report_operand(struct solver *solver, const struct stmt *stmt,
 
 /* ---- planning ---- */
 
-static bool find_shape(struct dtype ab, struct dtype d, enum mma_shape *out)
+/* Instructions of the target for operands a and b and accumulator d; float32 runs as tf32. */
+static bool find_shape(const struct target *target, const struct op_gemm *gemm, enum mma_shape *out)
 {
+	struct dtype a = gemm->a.buffer->type, d = gemm->c.buffer->type;
+
+	if (!dtype_equal(a, gemm->b.buffer->type))
+		return false;
+	if (dtype_equal(a, DTYPE_F32))
+		a = DTYPE(TYPE_TFLOAT, 32);
 	for (int shape = 0; shape < N_MMA_SHAPES; shape++) {
 		const struct mma_shape_info *info = mma_shape_info((enum mma_shape)shape);
+		bool is_fp8 = info->ab.kind == TYPE_FLOAT8_E4M3 || info->ab.kind == TYPE_FLOAT8_E5M2;
 
-		if (dtype_bits(info->ab) == 16 && dtype_equal(info->ab, ab) && dtype_equal(info->d, d)) {
+		if (is_fp8 && target->compute < FP8_COMPUTE)
+			continue;
+		if (dtype_equal(info->ab, a) && dtype_equal(info->d, d)) {
 			*out = (enum mma_shape)shape;
 			return true;
 		}
@@ -154,27 +164,29 @@ static bool is_matrix(const struct region *region)
 	return true;
 }
 
-static bool check_operand(struct solver *solver, const struct stmt *stmt,
-                          const struct region *region)
+/* The whole of a fragment, as it is loaded or computed. */
+static bool is_whole(const struct region *region)
 {
-	if (region->buffer->scope != SCOPE_SHARED)
-		return report_operand(solver, stmt, region,
-		                      "is an operand in registers, which is not supported yet: copy it to "
-		                      "shared memory first");
-	if (!is_matrix(region))
-		return report_operand(solver, stmt, region, "is not a matrix in its last two dimensions");
+	for (uint32_t d = 0; d < region->buffer->rank; d++)
+		if (region->extent[d] != buffer_extent(region->buffer, d))
+			return false;
 	return true;
 }
 
-/* ldmatrix reads rows of 16 bytes at multiples of 16 bytes. */
-static bool check_rows(struct solver *solver, const struct stmt *stmt, const struct region *region)
+static bool check_operand(struct solver *solver, const struct stmt *stmt,
+                          const struct region *region)
 {
-	uint32_t last = region->buffer->rank - 1;
+	enum scope scope = region->buffer->scope;
 
-	if (expr_divisor(region->min[last]) % 8 != 0 || buffer_extent(region->buffer, last) % 8 != 0)
-		return report_operand(
-			solver, stmt, region,
-			"has rows that do not start at multiples of 16 bytes, as ldmatrix needs");
+	if (scope != SCOPE_SHARED && scope != SCOPE_FRAGMENT)
+		return report_operand(solver, stmt, region,
+		                      "is an operand outside shared memory and fragments: copy it to "
+		                      "shared memory first");
+	if (!is_matrix(region))
+		return report_operand(solver, stmt, region, "is not a matrix in its last two dimensions");
+	if (scope == SCOPE_FRAGMENT && (region->buffer->rank != 2 || !is_whole(region)))
+		return report_operand(solver, stmt, region,
+		                      "is an operand of which only a part is used: not supported yet");
 	return true;
 }
 
@@ -184,27 +196,38 @@ static bool check_accumulator(struct solver *solver, const struct stmt *stmt,
 	if (region->buffer->scope != SCOPE_FRAGMENT)
 		return report_operand(solver, stmt, region,
 		                      "is an accumulator outside fragments, which is not supported yet");
-	for (uint32_t d = 0; d < region->buffer->rank; d++)
-		if (region->buffer->rank != 2 || region->extent[d] != buffer_extent(region->buffer, d))
-			return report_operand(
-				solver, stmt, region,
-				"is an accumulator of which only a part is used: not supported yet");
+	if (region->buffer->rank != 2 || !is_whole(region))
+		return report_operand(solver, stmt, region,
+		                      "is an accumulator of which only a part is used: not supported yet");
 	return true;
 }
 
 static bool check_types(struct solver *solver, const struct stmt *stmt, const struct op_gemm *gemm,
                         enum mma_shape *shape)
 {
+	struct dtype type = gemm->a.buffer->type;
 	char a[32], b[32], c[32];
 
-	if (dtype_equal(gemm->a.buffer->type, gemm->b.buffer->type) &&
-	    find_shape(gemm->a.buffer->type, gemm->c.buffer->type, shape))
+	if (find_shape(solver->target, gemm, shape))
 		return true;
 	diag_report(&solver->cx->diags, DIAG_E0404, stmt->span,
 	            "no tensor-core instruction of %s for %s x %s -> %s in this version",
-	            solver->target->name, dtype_name(gemm->a.buffer->type, a),
-	            dtype_name(gemm->b.buffer->type, b), dtype_name(gemm->c.buffer->type, c));
-	diag_help(&solver->cx->diags, "use float16 or bfloat16 operands with a float32 accumulator");
+	            solver->target->name, dtype_name(type, a), dtype_name(gemm->b.buffer->type, b),
+	            dtype_name(gemm->c.buffer->type, c));
+	if (!dtype_equal(type, gemm->b.buffer->type))
+		diag_help(&solver->cx->diags, "convert one operand, so that both have one type");
+	else if (dtype_bits(type) == 64)
+		diag_help(&solver->cx->diags,
+		          "mma.m8n8k4 has another accumulator and is not generated; multiply in a "
+		          "T.Parallel loop, or use float32");
+	else if (type.kind == TYPE_INT || type.kind == TYPE_UINT)
+		diag_help(&solver->cx->diags, "int8 or uint8 operands need an int32 accumulator");
+	else if (type.kind == TYPE_FLOAT8_E4M3 || type.kind == TYPE_FLOAT8_E5M2)
+		diag_help(&solver->cx->diags,
+		          "float8 operands need sm_89 or later and a float32 accumulator");
+	else
+		diag_help(&solver->cx->diags,
+		          "use float16 or bfloat16 operands with a float32 accumulator");
 	return false;
 }
 
@@ -242,6 +265,26 @@ static bool check_sizes(struct solver *solver, const struct stmt *stmt,
 	return true;
 }
 
+void solve_pin(struct solver *solver, const struct buffer *buffer)
+{
+	const struct constraint *pin = solver->annotated[buffer->id];
+
+	for (uint32_t g = solver->gemms.n; g-- > 0 && !solver->annotated[buffer->id];) {
+		const struct gemm_use *use = solver->gemms.p[g];
+		const struct op_gemm *gemm = &use->stmt->as.op.as.gemm;
+
+		if (pin && pin->kind == CONSTRAINT_ACCUMULATOR && gemm->c.buffer != buffer)
+			continue;
+		if (gemm->c.buffer == buffer)
+			pin = use->accumulator;
+		else if (gemm->a.buffer == buffer && !use->converts[0])
+			pin = use->operands[0];
+		else if (gemm->b.buffer == buffer && !use->converts[1])
+			pin = use->operands[1];
+	}
+	solver->pinned_by[buffer->id] = pin;
+}
+
 /* The accumulator's constraint; a second gemm must want the same. */
 static bool pin_accumulator(struct solver *solver, const struct stmt *stmt, struct gemm_use *use)
 {
@@ -258,28 +301,51 @@ static bool pin_accumulator(struct solver *solver, const struct stmt *stmt, stru
 	                                sym_text(solver->cx->names, buffer->name), info->m, info->n,
 	                                info->k, use->plan.warps_m, use->plan.warps_n);
 	use->accumulator = constraint;
-	if (known && !layout_equal(known->layout, constraint->layout, NULL)) {
-		solve_explain_accumulators(solver, known, constraint);
-		return false;
-	}
-	if (!known)
-		solver->pinned_by[buffer->id] = constraint;
-	return true;
+	solve_pin(solver, buffer);
+	if (!known || layout_equal(known->layout, constraint->layout, NULL) ||
+	    (known->kind == CONSTRAINT_OPERAND && !solver->options.strict))
+		return true;
+	solve_explain_accumulators(solver, known, constraint);
+	return false;
 }
 
-static void constrain_operands(struct solver *solver, const struct stmt *stmt, struct gemm_use *use)
+/* An operand in registers: its layout is the instruction's. When something else fixed the fragment
+ * before, it is converted. */
+static bool pin_operand(struct solver *solver, struct gemm_use *use, int which)
 {
+	const struct stmt *stmt = use->stmt;
 	const struct op_gemm *gemm = &stmt->as.op.as.gemm;
+	const struct buffer *buffer = which == 0 ? gemm->a.buffer : gemm->b.buffer;
+	const struct constraint *known = solver->pinned_by[buffer->id];
+	struct constraint *constraint = solve_add_constraint(solver, CONSTRAINT_OPERAND, stmt, buffer);
+	const struct mma_shape_info *info = mma_shape_info(use->plan.shape);
 
-	for (int which = 0; which < 2; which++) {
-		const struct region *region = which == 0 ? &gemm->a : &gemm->b;
-		struct constraint *constraint =
-			solve_add_constraint(solver, CONSTRAINT_OPERAND, stmt, region->buffer);
-
+	use->operands[which] = constraint;
+	if (buffer->scope != SCOPE_FRAGMENT) {
 		constraint->text = arena_printf(solver->arena, "T.gemm: %s is read by ldmatrix",
-		                                sym_text(solver->cx->names, region->buffer->name));
-		use->operands[which] = constraint;
+		                                sym_text(solver->cx->names, buffer->name));
+		return true;
 	}
+	constraint->layout = gemm_operand_layout(solver->arena, gemm, &use->plan, which);
+	constraint->text = arena_printf(
+		solver->arena,
+		"T.gemm: %s is operand %c of mma.m%dn%dk%d in registers, %" PRId64 " x %" PRId64 " warps",
+		sym_text(solver->cx->names, buffer->name), which == 0 ? 'A' : 'B', info->m, info->n,
+		info->k, use->plan.warps_m, use->plan.warps_n);
+	use->converts[which] = known && !layout_equal(known->layout, constraint->layout, NULL);
+	solve_pin(solver, buffer);
+	if (!use->converts[which] || !solver->options.strict)
+		return true;
+	solve_explain_accumulators(solver, known, constraint);
+	return false;
+}
+
+/* As written, unless a trial changes it. */
+static enum gemm_policy policy_of(const struct solver *solver, const struct stmt *stmt)
+{
+	if (solver->trial && solver->trial->gemm == stmt)
+		return solver->trial->policy;
+	return (enum gemm_policy)stmt->as.op.as.gemm.policy;
 }
 
 bool solve_gemm(struct solver *solver, const struct stmt *stmt, int64_t weight)
@@ -294,8 +360,7 @@ bool solve_gemm(struct solver *solver, const struct stmt *stmt, int64_t weight)
 	    !check_types(solver, stmt, gemm, &use->plan.shape))
 		return false;
 	gemm_sizes(gemm, &use->plan);
-	if (!check_sizes(solver, stmt, &use->plan) || !check_rows(solver, stmt, &gemm->a) ||
-	    !check_rows(solver, stmt, &gemm->b))
+	if (!check_sizes(solver, stmt, &use->plan))
 		return false;
 	if (solver->n_threads % LANES != 0) {
 		diag_report(&solver->cx->diags, DIAG_E0402, stmt->span,
@@ -306,13 +371,15 @@ bool solve_gemm(struct solver *solver, const struct stmt *stmt, int64_t weight)
 		          (solver->n_threads + LANES - 1) / LANES * LANES);
 		return false;
 	}
-	if (!solve_warp_grid(solver, (enum gemm_policy)gemm->policy, &use->plan)) {
+	if (!solve_warp_grid(solver, policy_of(solver, stmt), &use->plan)) {
 		report_coverage(solver, stmt, use->plan.m, use->plan.n);
 		return false;
 	}
 	use->plan.c = layout_mma_accumulator(solver->arena, use->plan.m, use->plan.n, use->plan.warps_m,
 	                                     use->plan.warps_n);
+	use->plan.a_is_fragment = gemm->a.buffer->scope == SCOPE_FRAGMENT;
+	use->plan.b_is_fragment = gemm->b.buffer->scope == SCOPE_FRAGMENT;
 	vec_push(solver->arena, &solver->gemms, use);
-	constrain_operands(solver, stmt, use);
-	return pin_accumulator(solver, stmt, use);
+	return pin_operand(solver, use, 0) && pin_operand(solver, use, 1) &&
+	       pin_accumulator(solver, stmt, use);
 }

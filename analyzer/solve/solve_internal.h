@@ -34,6 +34,7 @@ struct use {
 	bool is_load, is_store;
 	bool is_update;      /* several iterations store different values into one element */
 	bool is_conditional; /* a store under an `if` */
+	bool is_converted;   /* read through a conversion: it does not tie its fragment to the space */
 	struct span span;
 	/* Fragments: the layout is the space's layout seen through `dims`; not `is_plain`: the index
 	 * has another form. */
@@ -70,15 +71,17 @@ struct gemm_use {
 	struct gemm_plan plan;
 	int64_t weight;
 	const struct constraint *accumulator, *operands[2];
+	bool converts[2]; /* the operand in registers comes through a conversion */
 };
 
 /* A complete choice for one component. */
 struct assignment {
 	const struct layout **spaces;    /* of the component's spaces, in its order */
 	const struct layout **fragments; /* likewise */
-	double fixed_cost;               /* all but shared accesses, cycles a block */
-	double shared_bound;             /* of shared accesses: no shared layout can do better */
-	uint32_t order;                  /* in which it was found: breaks ties */
+	double
+		fixed_cost; /* all but accesses of shared buffers, cycles a block; conversions included */
+	double shared_bound; /* of shared accesses: no shared layout can do better */
+	uint32_t order;      /* in which it was found: breaks ties */
 };
 
 /* Spaces that share fragments, directly or not. */
@@ -87,6 +90,16 @@ struct component {
 	vec_of(const struct buffer *) fragments;
 	vec_of(struct assignment) assignments; /* by fixed_cost + shared_bound */
 	const struct assignment *chosen;
+};
+
+/* What a trial changes; everything else is as written. */
+struct trial {
+	const bool *only;        /* by statement id: the statements that take part; NULL: all */
+	int64_t n_threads;       /* 0: as written */
+	const struct stmt *gemm; /* has this policy; NULL: none */
+	enum gemm_policy policy;
+	struct buffer *shared; /* a fragment that is put into shared memory; NULL: none */
+	bool strict;
 };
 
 struct solver {
@@ -105,13 +118,16 @@ struct solver {
 	vec_of(struct component *) components;
 	const struct constraint *
 		*pinned_by; /* by buffer id: the constraint that fixes a fragment, NULL free */
+	const struct constraint **annotated; /* by buffer id: T.annotate_layout, NULL none */
 	/* The choice while it is built: by space id, by buffer id. */
 	const struct layout **space_layout, **fragment_layout;
 	const struct constraint **fragment_from; /* by buffer id: what gave fragment_layout its value */
+	struct map swizzles;     /* memo of solve_swizzle: accesses -> const struct layout ** */
 	struct map wavefronts;   /* memo of access_count: access fingerprint -> struct access_cost * */
 	struct map global_bytes; /* memo: (space, partition) -> bytes of a copy's global side */
 	struct map copies;       /* memo: (space, partition, shared layout) -> copy plan and access */
 	bool exhausted;          /* a limit cut the search short */
+	const struct trial *trial; /* NULL: this is the solution itself */
 	struct mismatch *mismatch; /* the first inconsistency met, for the explanation */
 };
 
@@ -125,10 +141,31 @@ struct mismatch {
 	bool many_writers;
 };
 
+/* ---- solve.c ---- */
+
+/* Sets up everything for a launch; solver->target, options and trial are set already. */
+void solve_open(struct solver *solver, struct tile_program *program, const struct launch *launch,
+                struct cx *cx);
+/* Fills solver->solution. */
+void solve_run(struct solver *solver);
+
+/* ---- solve_trial.c ---- */
+
+/* The launch solved again, silently; NULL when the trial has no solution. */
+struct solution *solve_trial(const struct solver *solver, const struct trial *trial);
+/* Attaches to the last diagnostic: the minimal set of statements that conflict over the buffer, and
+ * edits that were tried and work. */
+void solve_suggest(struct solver *solver, const struct buffer *buffer);
+
 /* ---- solve_collect.c ---- */
 
 /* Fills spaces, gemms, components. False with diagnostics. */
 bool solve_collect(struct solver *solver);
+
+/* ---- solve_refuse.c ---- */
+
+/* False with diagnostics when the launch uses what the solver does not take yet. */
+bool solve_supported(struct solver *solver);
 struct constraint *solve_add_constraint(struct solver *solver, enum constraint_kind kind,
                                         const struct stmt *stmt, const struct buffer *buffer);
 
@@ -138,6 +175,10 @@ struct constraint *solve_add_constraint(struct solver *solver, enum constraint_k
  * E0406). */
 bool solve_gemm(struct solver *solver, const struct stmt *stmt, int64_t weight);
 
+/* Sets pinned_by of a fragment that gemms use: its accumulator's constraint, else that of the first
+ * gemm that reads it without a conversion. */
+void solve_pin(struct solver *solver, const struct buffer *buffer);
+
 /* The policy's warp grid for plan's m and n; false when none covers. */
 bool solve_warp_grid(struct solver *solver, enum gemm_policy policy, struct gemm_plan *plan);
 
@@ -146,13 +187,13 @@ bool solve_warp_grid(struct solver *solver, enum gemm_policy policy, struct gemm
 /* Partitions of the space over the block's threads; their number (at most `max`). */
 uint32_t solve_candidates(struct solver *solver, const struct space *space,
                           const struct layout **out, uint32_t max);
-/* Slots that are consecutive along one dimension, from slot 0: a power of two up to 16. */
-int64_t solve_vector_elems(const struct layout *layout);
 
 /* ---- solve_propagate.c ---- */
 
 /* All assignments of the component. False with diagnostics when there is none. */
 bool solve_component(struct solver *solver, struct component *component);
+/* The same without a word: finds the assignments under the present conversions. */
+void solve_enumerate(struct solver *solver, struct component *component);
 
 /* ---- solve_cost.c ---- */
 
@@ -165,11 +206,45 @@ struct space_cost solve_space_cost(struct solver *solver, const struct space *sp
 bool solve_reduce_plan(const struct solver *solver, const struct space *space,
                        const struct layout *source, int64_t elem_bytes, struct reduce_plan *plan);
 
+/* ---- solve_swizzle.c ---- */
+
+struct weighted_access {
+	struct access access;
+	int64_t weight;
+};
+/*
+ * A layout made for the buffer's accesses, which are those under its row-major layout; NULL when
+ * there is none of digits and XOR terms. It need not be better than others: weigh it.
+ */
+const struct layout *solve_swizzle(struct solver *solver, const struct buffer *buffer,
+                                   const struct weighted_access *accesses, uint32_t n);
+
 /* ---- solve_shared.c ---- */
 
 /* Layouts of all shared buffers for the partitions in space_layout: fills their entries of `out`
  * (by buffer id), gives cycles a block. */
 double solve_shared(struct solver *solver, struct buffer_solution *out);
+
+/* The `which`-th layout of a tile in order of preference, NULL when it cannot have it; `end` is set
+ * past the last. */
+const struct layout *solve_nth_layout(struct solver *solver, const struct buffer *buffer, int which,
+                                      bool *end);
+/* access_count, remembered: equal expressions are equal objects. */
+struct access_cost solve_count(struct solver *solver, const struct access *access);
+
+/* ---- solve_convert.c ---- */
+
+/* The cheapest way from one layout of a fragment to another; false when there is none. */
+bool solve_conversion(struct solver *solver, struct conversion *conversion);
+/*
+ * Conversions that the component's converted uses and operands need under space_layout and
+ * fragment_layout: their cycles a block are added to `cost`. False when one is not possible.
+ */
+bool solve_conversion_cost(struct solver *solver, const struct component *component, double *cost);
+/* Tries conversions on the component's uses until it has assignments; false when none helps. */
+bool solve_with_conversions(struct solver *solver, struct component *component);
+/* Fills the plans' conversions. */
+void solve_record_conversions(struct solver *solver);
 
 /* ---- solve_record.c ---- */
 

@@ -102,6 +102,30 @@ static void print_reduce(struct buf *out, const struct reduce_plan *reduce)
 	print_layout_line(out, "result ", reduce->result);
 }
 
+static void print_conversions(struct buf *out, const struct solution *solution,
+                              const struct stmt_plan *plan)
+{
+	const struct cx *cx = solution->program->cx;
+
+	for (uint32_t i = 0; i < plan->conversions.n; i++) {
+		const struct conversion *conversion = &plan->conversions.p[i];
+		const char *name = sym_text(cx->names, conversion->buffer->name);
+
+		if (conversion->kind == CONVERT_REGISTERS)
+			buf_line(out, "converts %s between registers", name);
+		else
+			buf_line(out,
+			         "converts %s through %" PRId64 " bytes of shared memory, %" PRId64
+			         " wavefronts, ideal %" PRId64 ", %" PRId64 " barriers, cost %.0f",
+			         name, conversion->workspace_bytes, conversion->wavefronts, conversion->ideal,
+			         conversion->n_barriers, conversion->cost);
+		print_layout_line(out, "  from ", conversion->from);
+		print_layout_line(out, "  to ", conversion->to);
+		if (conversion->workspace)
+			print_layout_line(out, "  in ", conversion->workspace);
+	}
+}
+
 static void print_plan(struct buf *out, const struct solution *solution,
                        const struct stmt_plan *plan)
 {
@@ -113,6 +137,7 @@ static void print_plan(struct buf *out, const struct solution *solution,
 		out->indent++;
 		buf_line(out, "vectors of %" PRId64, plan->as.loop.vector_elems);
 		print_layout_line(out, "", plan->as.loop.layout);
+		print_conversions(out, solution, plan);
 		out->indent--;
 		return;
 	}
@@ -134,9 +159,11 @@ static void print_plan(struct buf *out, const struct solution *solution,
 	case OP_reduce:
 		print_reduce(out, &plan->as.reduce);
 		break;
+	CASES_OF_TILE_ONLY_OPS:
 	case N_OP_KINDS:
 		break;
 	}
+	print_conversions(out, solution, plan);
 	out->indent--;
 }
 
@@ -236,6 +263,7 @@ static bool verify_plan(const struct solution *solution, const struct stmt_plan 
 		return plan->as.reduce.source && plan->as.reduce.result
 		           ? true
 		           : wrong(solution, stmt->span, "a reduction has no source or result layout");
+	CASES_OF_TILE_ONLY_OPS:
 	case N_OP_KINDS:
 		break;
 	}

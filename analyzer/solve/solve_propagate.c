@@ -202,7 +202,7 @@ static bool spread_from_space(struct propagation *p, const struct space *space, 
 		const struct use *use = &space->uses.p[u];
 		const struct layout *seen;
 
-		if (use->buffer->scope != SCOPE_FRAGMENT)
+		if (use->buffer->scope != SCOPE_FRAGMENT || use->is_converted)
 			continue;
 		if (use->is_update) {
 			note_mismatch(p, space, use, NULL, true);
@@ -229,8 +229,9 @@ static void spread_to_space(struct propagation *p, const struct space *space, bo
 
 	for (uint32_t u = 0; u < space->uses.n; u++) {
 		const struct use *use = &space->uses.p[u];
-		const struct layout *known =
-			use->buffer->scope == SCOPE_FRAGMENT ? solver->fragment_layout[use->buffer->id] : NULL;
+		const struct layout *known = use->buffer->scope == SCOPE_FRAGMENT && !use->is_converted
+		                                 ? solver->fragment_layout[use->buffer->id]
+		                                 : NULL;
 		const struct layout *partition = known ? partition_from(p, space, use, known) : NULL;
 
 		if (!partition || !reaches_shape(partition))
@@ -318,6 +319,8 @@ static void keep_assignment(struct propagation *p)
 		if (!assignment.fragments[f])
 			return; /* only reached through indices that give no layout */
 	}
+	if (!solve_conversion_cost(solver, component, &assignment.fixed_cost))
+		return;
 	assignment.order = component->assignments.n;
 	vec_push(solver->arena, &component->assignments, assignment);
 }
@@ -375,15 +378,22 @@ static void start_pinned(struct propagation *p)
 	}
 }
 
-bool solve_component(struct solver *solver, struct component *component)
+void solve_enumerate(struct solver *solver, struct component *component)
 {
 	struct propagation p = { .solver = solver, .component = component };
 
-	solver->mismatch = NULL;
+	component->assignments.n = 0;
 	start_pinned(&p);
 	enumerate(&p, 0);
 	undo_to(&p, 0);
-	if (component->assignments.n == 0) {
+}
+
+bool solve_component(struct solver *solver, struct component *component)
+{
+	solver->mismatch = NULL;
+	solve_enumerate(solver, component);
+	if (component->assignments.n == 0 &&
+	    (solver->options.strict || !solve_with_conversions(solver, component))) {
 		solve_explain(solver, component);
 		return false;
 	}

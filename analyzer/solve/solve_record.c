@@ -4,6 +4,8 @@
 #include "analyzer/solve/solve_internal.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <string.h>
 
 /* The operand of a copy by direction; NULL for thread-local buffers. */
 static const struct use *side(const struct space *space, bool store)
@@ -119,6 +121,12 @@ static const struct layout *shared_layout_of(const struct solver *solver, const 
 	return NULL;
 }
 
+/* Bytes of a partial result: narrow floats are summed in float32. */
+static int64_t working_bytes(struct dtype type)
+{
+	return dtype_is_float(type) && dtype_bits(type) < 32 ? 4 : dtype_bits(type) / 8;
+}
+
 static void record_space(struct solver *solver, const struct space *space)
 {
 	struct stmt_plan *plan = &solver->solution->plans[space->stmt->id];
@@ -138,7 +146,7 @@ static void record_space(struct solver *solver, const struct space *space)
 		break;
 	case SPACE_REDUCE:
 		dst = space->stmt->as.op.as.reduce.dst.buffer;
-		if (!solve_reduce_plan(solver, space, partition, dtype_bits(dst->type) / 8,
+		if (!solve_reduce_plan(solver, space, partition, working_bytes(dst->type),
 		                       &plan->as.reduce))
 			BUG("a reduction's partition was not checked");
 		plan->as.reduce.result = solver->fragment_layout[dst->id];
@@ -185,6 +193,99 @@ shared_constraint(struct solver *solver, const struct buffer *buffer, const stru
 	return constraint;
 }
 
+/* ---- why a fragment has its layout ---- */
+
+enum { MAX_FRAGMENT_CANDIDATES = 8 };
+
+static void add_fragment_candidate(struct solver *solver, struct buffer_solution *out,
+                                   struct candidate candidate)
+{
+	for (uint32_t c = 0; c < out->candidates.n; c++)
+		if (layout_equal(out->candidates.p[c].layout, candidate.layout, NULL))
+			return;
+	if (out->candidates.n < MAX_FRAGMENT_CANDIDATES)
+		vec_push(solver->arena, &out->candidates, candidate);
+}
+
+/* A free fragment: the other choices of its component, by their cost without bank conflicts. */
+static void record_choices(struct solver *solver, struct buffer_solution *out)
+{
+	for (uint32_t c = 0; c < solver->components.n; c++) {
+		const struct component *component = solver->components.p[c];
+
+		for (uint32_t f = 0; f < component->fragments.n; f++)
+			for (uint32_t a = 0;
+			     component->fragments.p[f] == out->buffer && a < component->assignments.n; a++) {
+				const struct assignment *assignment = &component->assignments.p[a];
+
+				add_fragment_candidate(solver, out,
+				                       (struct candidate){ .layout = assignment->fragments[f],
+				                                           .cost = assignment->fixed_cost +
+				                                                   assignment->shared_bound });
+			}
+	}
+}
+
+/* An accumulator: what the gemm's other policies would have given, by the cost of all. */
+static void record_policies(struct solver *solver, struct buffer_solution *out)
+{
+	for (int policy = POLICY_SQUARE; policy <= POLICY_FULL_COL; policy++) {
+		struct trial trial = { .gemm = out->fixed_by->stmt,
+			                   .policy = (enum gemm_policy)policy,
+			                   .strict = solver->options.strict };
+		const struct solution *other = solve_trial(solver, &trial);
+
+		if (other)
+			add_fragment_candidate(
+				solver, out,
+				(struct candidate){ .layout = other->buffers[out->buffer->id].layout,
+			                        .cost = other->cost });
+	}
+}
+
+static void record_why(struct solver *solver, struct buffer_solution *out)
+{
+	const char *why = solver->options.why;
+	bool is_pinned = out->fixed_by && out->fixed_by->kind == CONSTRAINT_ACCUMULATOR;
+
+	if (!why || solver->trial || !out->layout ||
+	    strcmp(why, sym_text(solver->cx->names, out->buffer->name)) != 0)
+		return;
+	add_fragment_candidate(
+		solver, out, (struct candidate){ .layout = out->layout, .cost = solver->solution->cost });
+	if (is_pinned) {
+		record_policies(solver, out);
+		if (out->candidates.n > 2 && out->candidates.p[2].cost < out->candidates.p[1].cost) {
+			struct candidate second = out->candidates.p[1];
+
+			out->candidates.p[1] = out->candidates.p[2];
+			out->candidates.p[2] = second;
+		}
+	}
+	if (!solver->pinned_by[out->buffer->id]) {
+		out->candidates.n = 0;
+		record_choices(solver, out);
+	}
+}
+
+/* An annotated layout that another candidate beats. */
+static void warn_annotation(struct solver *solver, const struct buffer_solution *solved)
+{
+	const struct candidate *mine = &solved->candidates.p[0], *best = &solved->candidates.p[1];
+	const char *name = sym_text(solver->cx->names, solved->buffer->name);
+
+	if (!solver->annotated[solved->buffer->id] || solved->candidates.n < 2 ||
+	    best->wavefronts >= mine->wavefronts)
+		return;
+	diag_report(&solver->cx->diags, DIAG_W0410, solved->buffer->span,
+	            "the layout that T.annotate_layout gives %s takes %" PRId64
+	            " wavefronts a block, ideal %" PRId64 "; %s would take %" PRId64,
+	            name, mine->wavefronts, mine->ideal, layout_kind_text(best->layout),
+	            best->wavefronts);
+	diag_help(&solver->cx->diags, "leave %s out of T.annotate_layout: %s is chosen then", name,
+	          layout_kind_text(best->layout));
+}
+
 void solve_record(struct solver *solver)
 {
 	struct solution *solution = solver->solution;
@@ -197,10 +298,13 @@ void solve_record(struct solver *solver)
 		if (buffer->scope == SCOPE_FRAGMENT) {
 			out->layout = solver->fragment_layout[b];
 			out->fixed_by = solver->fragment_from[b];
+			record_why(solver, out);
 		} else if (buffer->scope == SCOPE_GLOBAL) {
 			out->layout = global_layout(solver, buffer);
 		} else if (buffer->scope == SCOPE_SHARED && out->layout) {
-			out->fixed_by = shared_constraint(solver, buffer, out->layout);
+			out->fixed_by = solver->annotated[b] ? solver->annotated[b]
+			                                     : shared_constraint(solver, buffer, out->layout);
+			warn_annotation(solver, out);
 		}
 	}
 	for (uint32_t g = 0; g < solver->gemms.n; g++) {
@@ -212,4 +316,5 @@ void solve_record(struct solver *solver)
 	}
 	for (uint32_t s = 0; s < solver->spaces.n; s++)
 		record_space(solver, solver->spaces.p[s]);
+	solve_record_conversions(solver);
 }

@@ -5,19 +5,16 @@
  * Cost of a candidate = sum over accesses of weight x (wavefronts + instructions), counted exactly
  * on one block and one iteration (access_count). Candidates are tried in the order of preference
  * between equals: linear, the swizzles, then paddings (which take more bytes); the first that
- * reaches every access's ideal ends the search, since none can do better. Rows of 72 or 104 float16
- * elements are such a case without any swizzle: their pitch is an odd multiple of 16 bytes.
+ * reaches every access's ideal ends the search, since none can do better. Where all leave excess,
+ * one more is made for the accesses (solve_swizzle.c). Rows of 72 or 104 float16 elements are such
+ * a case without any swizzle: their pitch is an odd multiple of 16 bytes.
  */
 #include "analyzer/solve/solve_internal.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum { MAX_BUFFER_ACCESSES = 64 };
-
-struct weighted_access {
-	struct access access;
-	int64_t weight;
-};
 
 struct access_list {
 	struct weighted_access items[MAX_BUFFER_ACCESSES];
@@ -97,8 +94,7 @@ static void list_accesses(struct solver *solver, const struct buffer *buffer,
 
 /* ---- weighing ---- */
 
-/* access_count, remembered: equal expressions are equal objects. */
-static struct access_cost count(struct solver *solver, const struct access *access)
+struct access_cost solve_count(struct solver *solver, const struct access *access)
 {
 	const struct expr *predicate = access_predicate(&solver->access, access);
 	uint64_t key = hash_mix(access->offset->id, predicate ? predicate->id + 1 : 0);
@@ -125,7 +121,7 @@ static struct candidate weigh(struct solver *solver, const struct buffer *buffer
 	solver->solution->n_visited++;
 	list_accesses(solver, buffer, layout, scratch);
 	for (uint32_t i = 0; i < scratch->n; i++) {
-		struct access_cost cost = count(solver, &scratch->items[i].access);
+		struct access_cost cost = solve_count(solver, &scratch->items[i].access);
 		int64_t weight = scratch->items[i].weight;
 
 		candidate.wavefronts += weight * cost.wavefronts;
@@ -146,10 +142,8 @@ static bool is_gemm_operand(const struct solver *solver, const struct buffer *bu
 	return false;
 }
 
-/* The `which`-th layout in order of preference; NULL when the buffer cannot have it. `end` is set
- * past the last. */
-static const struct layout *nth_layout(struct solver *solver, const struct buffer *buffer,
-                                       int which, bool *end)
+const struct layout *solve_nth_layout(struct solver *solver, const struct buffer *buffer, int which,
+                                      bool *end)
 {
 	static const struct {
 		int64_t span, pad;
@@ -190,24 +184,68 @@ static void insert_candidate(struct solver *solver, struct buffer_solution *out,
 	out->candidates.p[at] = candidate;
 }
 
+/* All candidates are weighed when somebody asks why, else up to the first without excess. */
+static bool wants_all(const struct solver *solver, const struct buffer *buffer)
+{
+	const char *why = solver->options.why;
+
+	return solver->annotated[buffer->id] ||
+	       (why && strcmp(why, sym_text(solver->cx->names, buffer->name)) == 0);
+}
+
+/* The annotated layout comes first, whatever it costs. */
+static void put_annotation_first(struct solver *solver, const struct buffer *buffer,
+                                 struct buffer_solution *out, struct access_list *scratch)
+{
+	const struct layout *annotation = solver->annotated[buffer->id]->layout;
+	struct candidate candidate = weigh(solver, buffer, annotation, scratch);
+	uint32_t at = 0;
+
+	while (at < out->candidates.n && !layout_equal(out->candidates.p[at].layout, annotation, NULL))
+		at++;
+	if (at == out->candidates.n)
+		vec_push(solver->arena, &out->candidates, candidate);
+	for (; at > 0; at--)
+		out->candidates.p[at] = out->candidates.p[at - 1];
+	out->candidates.p[0] = candidate;
+}
+
+/* The usual candidates leave excess: one that is made for these accesses. */
+static void try_swizzle(struct solver *solver, const struct buffer *buffer,
+                        struct buffer_solution *out, struct access_list *scratch)
+{
+	bool end;
+	const struct layout *rows = solve_nth_layout(solver, buffer, 0, &end), *layout;
+
+	list_accesses(solver, buffer, rows, scratch);
+	layout = solve_swizzle(solver, buffer, scratch->items, scratch->n);
+	if (layout)
+		insert_candidate(solver, out, weigh(solver, buffer, layout, scratch));
+}
+
 static double solve_buffer(struct solver *solver, const struct buffer *buffer,
                            struct buffer_solution *out)
 {
 	struct access_list *scratch = arena_new(solver->arena, struct access_list);
-	bool end = false;
+	bool end = false, all = wants_all(solver, buffer);
 
 	out->candidates.n = 0;
 	for (int which = 0; !end; which++) {
-		const struct layout *layout = nth_layout(solver, buffer, which, &end);
+		const struct layout *layout = solve_nth_layout(solver, buffer, which, &end);
 		struct candidate candidate;
 
 		if (!layout)
 			continue;
 		candidate = weigh(solver, buffer, layout, scratch);
 		insert_candidate(solver, out, candidate);
-		if (candidate.wavefronts == candidate.ideal)
+		if (candidate.wavefronts == candidate.ideal && !all)
 			break;
 	}
+	if (!solver->annotated[buffer->id] && out->candidates.n > 0 &&
+	    out->candidates.p[0].wavefronts > out->candidates.p[0].ideal)
+		try_swizzle(solver, buffer, out, scratch);
+	if (solver->annotated[buffer->id])
+		put_annotation_first(solver, buffer, out, scratch);
 	assert(out->candidates.n > 0);
 	out->layout = out->candidates.p[0].layout;
 	return out->candidates.p[0].cost;

@@ -1,8 +1,8 @@
 /*
  * The walk over a launch: statements in program order, each lowered by the file of its kind.
  *
- * Preconditions: the tile program, the solution and the schedule are verified. Complexity: linear in statements times the
- * instructions each makes; loops stay loops.
+ * Preconditions: the tile program, the solution and the schedule are verified. Complexity: linear
+ * in statements times the instructions each makes; loops stay loops.
  */
 #include "codegen/lower/lower_internal.h"
 
@@ -28,6 +28,10 @@ static void lower_op(struct lower *l, struct stmt *stmt)
 	case OP_reduce:
 		lower_reduce(l, stmt);
 		return;
+	CASES_OF_TILE_ONLY_OPS:
+		lower_error(l, "%s is known, but not supported yet for this target",
+		            op_title(l->cx, &stmt->as.op));
+		return;
 	case N_OP_KINDS:
 		break;
 	}
@@ -43,14 +47,15 @@ static void visit_uniform(void *user, const struct expr *e)
 {
 	struct uniform_visit *visit = user;
 
-	if ((e->kind == EXPR_REG && !e->as.reg->is_uniform) || (e->kind == EXPR_VAR && e->as.var == visit->tid) || e->kind == EXPR_CALL ||
+	if ((e->kind == EXPR_REG && !e->as.reg->is_uniform) ||
+	    (e->kind == EXPR_VAR && e->as.var == visit->tid) || e->kind == EXPR_CALL ||
 	    e->kind == EXPR_LOAD)
 		visit->differs = true;
 }
 
 bool lower_is_uniform(struct lower *l, const struct expr *e)
 {
-	struct uniform_visit visit = {l->space.tid, false};
+	struct uniform_visit visit = { l->space.tid, false };
 
 	expr_walk(e, visit_uniform, &visit);
 	return !visit.differs;
@@ -81,7 +86,7 @@ static void lower_if(struct lower *l, struct stmt *stmt)
 
 static void lower_while(struct lower *l, struct stmt *stmt)
 {
-	struct use_list uses = {.arena = l->cx->arena};
+	struct use_list uses = { .arena = l->cx->arena };
 	const struct expr *condition = lower_scalar(l, stmt->as.while_.condition);
 	struct wblock *outer = l->block;
 
@@ -116,9 +121,8 @@ static void lower_loop_stmt(struct lower *l, struct stmt *stmt)
 	}
 }
 
-void lower_stmt(struct lower *l, struct stmt *stmt)
+static void lower_kind(struct lower *l, struct stmt *stmt)
 {
-	l->span = stmt->span;
 	switch (stmt->kind) {
 	case STMT_OP:
 		lower_op(l, stmt);
@@ -144,6 +148,17 @@ void lower_stmt(struct lower *l, struct stmt *stmt)
 	}
 }
 
+void lower_stmt(struct lower *l, struct stmt *stmt)
+{
+	struct converted_list before = { 0 };
+
+	l->span = stmt->span;
+	if (!lower_convert_begin(l, stmt, &before))
+		return;
+	lower_kind(l, stmt);
+	lower_convert_end(l, &before);
+}
+
 void lower_block(struct lower *l, struct block *block)
 {
 	for (uint32_t i = 0; i < block->stmts.n && !l->failed; i++)
@@ -160,7 +175,8 @@ static bool in_registers(enum scope scope)
 static void make_reg(struct lower *l, const struct buffer *buffer)
 {
 	const struct layout *layout = l->solution->buffers[buffer->id].layout;
-	int64_t n = buffer->scope == SCOPE_FRAGMENT && layout ? layout->n_slots : buffer_n_elems(buffer);
+	int64_t n =
+		buffer->scope == SCOPE_FRAGMENT && layout ? layout->n_slots : buffer_n_elems(buffer);
 
 	if (buffer->scope == SCOPE_FRAGMENT && !layout)
 		return;
@@ -170,10 +186,19 @@ static void make_reg(struct lower *l, const struct buffer *buffer)
 	l->reg_of[buffer->id] = reg;
 }
 
+static struct dtype workspace_type(struct lower *l, const struct stmt *stmt)
+{
+	const struct stmt_plan *plan = &l->solution->plans[stmt->id];
+
+	return plan->conversions.n ? plan->conversions.p[0].buffer->type
+	                           : stmt->as.op.as.reduce.dst.buffer->type;
+}
+
 static void make_shared(struct lower *l, const struct shared_place *place)
 {
 	sym_t name = place->buffer ? place->buffer->name : intern_text(l->cx->names, "workspace");
-	struct dtype type = place->buffer ? place->buffer->type : place->workspace_of->as.op.as.reduce.dst.buffer->type;
+	struct dtype type =
+		place->buffer ? place->buffer->type : workspace_type(l, place->workspace_of);
 	struct wshared *shared = warp_new_shared(l->warp, name, type);
 
 	shared->offset_bytes = place->offset_bytes;
@@ -191,9 +216,9 @@ static void make_shared(struct lower *l, const struct shared_place *place)
 static void make_params(struct lower *l, const struct tile_program *program)
 {
 	for (uint32_t i = 0; i < program->params.n; i++)
-		vec_push(l->cx->arena, &l->warp->params, (struct wparam){program->params.p[i], NULL});
+		vec_push(l->cx->arena, &l->warp->params, (struct wparam){ program->params.p[i], NULL });
 	for (uint32_t i = 0; i < program->scalars.n; i++)
-		vec_push(l->cx->arena, &l->warp->params, (struct wparam){NULL, program->scalars.p[i]});
+		vec_push(l->cx->arena, &l->warp->params, (struct wparam){ NULL, program->scalars.p[i] });
 }
 
 /* threadIdx.x, .y, .z from the flat thread number. */
@@ -204,16 +229,19 @@ static void bind_threads(struct lower *l, const struct launch *launch)
 	for (int axis = 0; axis < 3; axis++) {
 		const struct expr *value = expr_mod_int(l->pool, rest, launch->threads[axis]);
 		if (launch->thread[axis])
-			map_set(l->cx->arena, &l->subst.of_var, launch->thread[axis]->id, (void *)(uintptr_t)value);
+			map_set(l->cx->arena, &l->subst.of_var, launch->thread[axis]->id,
+			        (void *)(uintptr_t)value);
 		rest = expr_div_int(l->pool, rest, launch->threads[axis]);
 	}
 }
 
-static void lower_open_launch(struct lower *l, const struct launch *launch, const struct tile_program *program)
+static void lower_open_launch(struct lower *l, const struct launch *launch,
+                              const struct tile_program *program)
 {
 	int64_t n_threads = launch_n_threads(launch);
 	const char *name = sym_text(l->cx->names, program->name);
-	const char *full = program->launches.n > 1 ? arena_printf(l->cx->arena, "%s_%u", name, launch->index) : name;
+	const char *full =
+		program->launches.n > 1 ? arena_printf(l->cx->arena, "%s_%u", name, launch->index) : name;
 
 	l->warp = warp_new(l->cx, l->pool, intern_text(l->cx->names, full));
 	for (int axis = 0; axis < 3; axis++)
@@ -229,13 +257,28 @@ static void lower_open_launch(struct lower *l, const struct launch *launch, cons
 	l->block = &l->warp->body;
 }
 
+/* A copy whose buffers' layouts change while a statement reads converted fragments. */
+static const struct solution *own_solution(struct arena *arena, const struct solution *solution)
+{
+	struct solution *own = arena_new(arena, struct solution);
+	uint32_t n = solution->program->buffers.n;
+
+	*own = *solution;
+	own->buffers = arena_array(arena, struct buffer_solution, n);
+	for (uint32_t i = 0; i < n; i++)
+		own->buffers[i] = solution->buffers[i];
+	return own;
+}
+
 struct warp_program *lower_launch(const struct schedule *schedule)
 {
 	const struct solution *solution = schedule->solution;
 	const struct tile_program *program = solution->program;
 	struct cx *cx = program->cx;
-	struct lower l = {.cx = cx, .pool = program->pool, .schedule = schedule, .solution = solution};
+	struct lower l = { .cx = cx, .pool = program->pool, .schedule = schedule };
 	uint32_t n = program->buffers.n;
+
+	l.solution = own_solution(cx->arena, solution);
 
 	l.reg_of = arena_array(cx->arena, struct wreg *, n);
 	l.shared_of = arena_array(cx->arena, struct wshared *, n);
@@ -246,7 +289,8 @@ struct warp_program *lower_launch(const struct schedule *schedule)
 	l.warp->shared_bytes = schedule->shared_bytes;
 	l.hazards = arena_array(cx->arena, struct hazard, l.warp->shareds.n + 1);
 	for (uint32_t i = 0; i < n; i++)
-		if (in_registers(program->buffers.p[i]->scope) && program->buffers.p[i]->launch == solution->launch->index)
+		if (in_registers(program->buffers.p[i]->scope) &&
+		    program->buffers.p[i]->launch == solution->launch->index)
 			make_reg(&l, program->buffers.p[i]);
 	lower_block(&l, (struct block *)(uintptr_t)&solution->launch->body);
 	return l.failed ? NULL : l.warp;

@@ -1,8 +1,8 @@
 /*
  * T.copy: cp.async from global to shared memory, or through registers.
  *
- *     cp.async   for each of the thread's vectors: 16, 8 or 4 bytes; outside of the source's bounds zeros are written
- *     registers  loads as wide as the source allows, stores as wide as the target allows (lower_elementwise.c)
+ *     cp.async   each of the thread's vectors: 16, 8 or 4 bytes; zeros outside of the source
+ *     registers  loads as wide as the source allows, stores as wide as the target allows
  */
 #include "codegen/lower/lower_internal.h"
 
@@ -15,24 +15,29 @@ struct async_copy {
 };
 
 /* Bounds of the source: its index at the access's slot. */
-static const struct expr *source_bounds(struct lower *l, const struct copy_space *space, const struct loop_plan *loop,
-                                        const struct access *access, const struct buffer *buffer)
+static const struct expr *source_bounds(struct lower *l, const struct copy_space *space,
+                                        const struct loop_plan *loop, const struct access *access,
+                                        const struct buffer *buffer)
 {
 	const struct expr *loop_index[MAX_RANK], *at[MAX_RANK], *guard;
 
 	access_loop_index(&l->space, loop, access->slot, loop_index, &guard);
 	for (uint32_t d = 0; d < buffer->rank; d++)
-		at[d] = access_substitute(&l->space, space->src_index[d], space->vars, loop_index, space->rank);
+		at[d] =
+			access_substitute(&l->space, space->src_index[d], space->vars, loop_index, space->rank);
 	return lower_bounds(l, buffer, at);
 }
 
-/* Both sides with the same width; false when the source is not aligned for any width of cp.async. */
-static bool async_accesses(struct lower *l, const struct op_copy *copy, const struct copy_plan *plan, const struct copy_space *space,
+/*
+ * Both sides with the same width; false when the source is not aligned for any width of cp.async.
+ */
+static bool async_accesses(struct lower *l, const struct op_copy *copy,
+                           const struct copy_plan *plan, const struct copy_space *space,
                            struct async_copy *out)
 {
 	const struct layout *layout = l->solution->buffers[copy->dst.buffer->id].layout;
-	struct elem_ref dst = {&plan->loop, space->vars, copy->dst.buffer, layout, space->dst_index};
-	struct elem_ref src = {&plan->loop, space->vars, copy->src.buffer, NULL, space->src_index};
+	struct elem_ref dst = { &plan->loop, space->vars, copy->dst.buffer, layout, space->dst_index };
+	struct elem_ref src = { &plan->loop, space->vars, copy->src.buffer, NULL, space->src_index };
 	int64_t bytes = plan->bytes, widest = 0;
 
 	for (; bytes >= 4; bytes = widest) {
@@ -42,7 +47,8 @@ static bool async_accesses(struct lower *l, const struct op_copy *copy, const st
 			break;
 		widest = out->src.bytes < out->dst.bytes ? out->src.bytes : out->dst.bytes;
 	}
-	out->bounds = bytes >= 4 ? source_bounds(l, space, &plan->loop, &out->src, copy->src.buffer) : NULL;
+	out->bounds =
+		bytes >= 4 ? source_bounds(l, space, &plan->loop, &out->src, copy->src.buffer) : NULL;
 	return bytes >= 4;
 }
 
@@ -62,7 +68,8 @@ static void emit_async(struct lower *l, const struct async_copy *copy)
 	lower_close(l, outer);
 }
 
-static void lower_async(struct lower *l, const struct op_copy *copy, const struct copy_plan *plan, const struct copy_space *space)
+static void lower_async(struct lower *l, const struct op_copy *copy, const struct copy_plan *plan,
+                        const struct copy_space *space)
 {
 	struct async_copy async;
 
@@ -94,7 +101,7 @@ void lower_copy(struct lower *l, struct stmt *stmt)
 {
 	const struct stmt_plan *plan = &l->solution->plans[stmt->id];
 	struct op_copy copy = resolve(l, &stmt->as.op.as.copy);
-	struct use_list uses = {.arena = l->cx->arena};
+	struct use_list uses = { .arena = l->cx->arena };
 	struct copy_space space;
 
 	if (l->failed)

@@ -1,14 +1,16 @@
 /*
- * Parallel loops, copies through registers and fills: each thread runs through its slots of the iteration space.
+ * Parallel loops, copies through registers and fills: each thread runs through its slots of the
+ * iteration space.
  *
- *     for i, j in T.Parallel(4, 320):                 unroll for step in 5:             # groups of vector_elems slots
- *         y[i, j] = x_shared[i, j] * scale[i]              ld x_v[0..8] <- x_shared[...] 16
- *                                                          unroll for part in 8:
- *                                                              set y[step*8 + part] = x_v[part] * scale[0]
+ *     for i, j in T.Parallel(4, 320):             unroll for step in 5:    # groups of slots
+ *         y[i, j] = x_shared[i, j] * scale[i]         ld x_v[0; 8] <- x_shared[...] bytes=16
+ *                                                     unroll for part in 8:
+ *                                                         set y[...] <- x_v[part]*scale[0]
  *
- * Statements are lowered one after another; what a statement loads from shared or global memory goes through a vector
- * temporary, loaded once a group as long as nothing stored to that buffer in between. Memory is read under its bounds only (a failing
- * predicate gives zeros), stores carry bounds, conditions and, with replicas, the first replica's mark.
+ * Statements are lowered one after another; what a statement loads from shared or global memory
+ * goes through a vector temporary, loaded once a group as long as nothing stored to that buffer in
+ * between. Memory is read under its bounds only (a failing predicate gives zeros), stores carry
+ * bounds, conditions and, with replicas, the first replica's mark.
  */
 #include "codegen/lower/lower_internal.h"
 
@@ -29,30 +31,34 @@ struct elem {
 	struct access_iter group, lane; /* lane: position inside a vector */
 	const struct var *slot_var;     /* stands for the slot in access_fragment_slot */
 	const struct expr *slot, *guard;
-	bool is_hoisted;                /* the guard stands around the whole loop */
+	bool is_hoisted; /* the guard stands around the whole loop */
 	const struct expr *index[MAX_RANK];
 	vec_of(struct loaded) loaded;
 	vec_of(const struct var *) lets; /* scalars bound in the loop */
-	struct expr_subst subst;        /* tile and loop variables -> expressions of tid, group and lane */
+	struct expr_subst subst; /* tile and loop variables -> expressions of tid, group and lane */
 };
 
-static void subst_set(struct lower *l, struct expr_subst *subst, const struct var *var, const struct expr *value)
+static void subst_set(struct lower *l, struct expr_subst *subst, const struct var *var,
+                      const struct expr *value)
 {
 	map_set(l->cx->arena, &subst->of_var, var->id, (void *)(uintptr_t)value);
 }
 
-static struct elem elem_open(struct lower *l, const struct loop_plan *plan, const struct var *const *vars)
+static struct elem elem_open(struct lower *l, const struct loop_plan *plan,
+                             const struct var *const *vars)
 {
-	struct elem e = {.l = l, .plan = plan, .n_vars = plan->layout->rank, .vars = vars};
+	struct elem e = { .l = l, .plan = plan, .n_vars = plan->layout->rank, .vars = vars };
 	int64_t n_slots = plan->layout->n_slots, v = plan->vector_elems;
 
-	e.group = (struct access_iter){access_iter_var(&l->space, 0, n_slots / v), n_slots / v, 0};
-	e.lane = (struct access_iter){access_iter_var(&l->space, 1, v), v, 1};
+	e.group = (struct access_iter){ access_iter_var(&l->space, 0, n_slots / v), n_slots / v, 0 };
+	e.lane = (struct access_iter){ access_iter_var(&l->space, 1, v), v, 1 };
 	e.slot_var = access_iter_var(&l->space, MAX_ITERS - 1, n_slots);
-	e.slot = expr_add(l->pool, expr_mul_int(l->pool, access_iter_value(&l->space, &e.group), v), access_iter_value(&l->space, &e.lane));
+	e.slot = expr_add(l->pool, expr_mul_int(l->pool, access_iter_value(&l->space, &e.group), v),
+	                  access_iter_value(&l->space, &e.lane));
 	access_loop_index(&l->space, plan, e.slot, e.index, &e.guard);
 	for (uint32_t i = 0; i < l->subst.of_var.n; i++)
-		map_set(l->cx->arena, &e.subst.of_var, l->subst.of_var.entries[i].key, l->subst.of_var.entries[i].value.pointer);
+		map_set(l->cx->arena, &e.subst.of_var, l->subst.of_var.entries[i].key,
+		        l->subst.of_var.entries[i].value.pointer);
 	for (uint32_t d = 0; d < e.n_vars; d++)
 		subst_set(l, &e.subst, vars[d], e.index[d]);
 	return e;
@@ -61,7 +67,7 @@ static struct elem elem_open(struct lower *l, const struct loop_plan *plan, cons
 /* Opens the guard, where it is the same for all slots, and the loop over groups. */
 static struct wblock *elem_begin(struct elem *e)
 {
-	struct access_iter iters[2] = {e->group, e->lane};
+	struct access_iter iters[2] = { e->group, e->lane };
 	bool has_guard = e->guard != NULL;
 	struct wblock *outer = lower_open_guard(e->l, &e->guard, iters, 2);
 
@@ -71,7 +77,8 @@ static struct wblock *elem_begin(struct elem *e)
 }
 
 /* An expression of the loop's variables at the first slot of a vector of `w` elements at `part`. */
-static const struct expr *at_part(struct elem *e, const struct expr *value, int64_t w, const struct access_iter *part)
+static const struct expr *at_part(struct elem *e, const struct expr *value, int64_t w,
+                                  const struct access_iter *part)
 {
 	struct lower *l = e->l;
 	const struct expr *lane = expr_mul_int(l->pool, access_iter_value(&l->space, part), w);
@@ -84,7 +91,7 @@ static const struct expr *at_part(struct elem *e, const struct expr *value, int6
 /* Does an index read memory itself, or a scalar that was bound in the loop? */
 static bool is_gather(struct elem *e, const struct expr *const *index, uint32_t rank)
 {
-	struct use_list loads = {.arena = e->l->cx->arena};
+	struct use_list loads = { .arena = e->l->cx->arena };
 
 	for (uint32_t d = 0; d < rank; d++) {
 		depend_expr(&loads, NULL, index[d]);
@@ -96,7 +103,8 @@ static bool is_gather(struct elem *e, const struct expr *const *index, uint32_t 
 }
 
 /* Tile index expressions in l's variables, the loop's own kept; they load nothing. */
-static void tile_index(struct elem *e, const struct expr *const *index, uint32_t rank, const struct expr **out)
+static void tile_index(struct elem *e, const struct expr *const *index, uint32_t rank,
+                       const struct expr **out)
 {
 	for (uint32_t d = 0; d < rank; d++)
 		out[d] = lower_expr(e->l, index[d]);
@@ -104,21 +112,26 @@ static void tile_index(struct elem *e, const struct expr *const *index, uint32_t
 
 /* ---- loads ---- */
 
-static const struct expr *fragment_load(struct elem *e, const struct buffer *buffer, const struct expr *const *index)
+static const struct expr *fragment_load(struct elem *e, const struct buffer *buffer,
+                                        const struct expr *const *index)
 {
 	struct lower *l = e->l;
 	struct owner_mismatch bad;
 	const struct expr *at[MAX_RANK], *slot;
 
 	if (is_gather(e, index, buffer->rank)) {
-		lower_error(l, "%s: an element of a fragment that is chosen by data belongs to a thread that is not known", sym_text(l->cx->names, buffer->name));
+		lower_error(l,
+		            "%s: an element of a fragment that is chosen by data belongs to a thread that "
+		            "is not known",
+		            sym_text(l->cx->names, buffer->name));
 		return NULL;
 	}
 	tile_index(e, index, buffer->rank, at);
-	struct elem_ref ref = {e->plan, e->vars, buffer, l->solution->buffers[buffer->id].layout, at};
+	struct elem_ref ref = { e->plan, e->vars, buffer, l->solution->buffers[buffer->id].layout, at };
 	if (!access_fragment_slot(&l->space, &ref, e->slot_var, &slot, &bad)) {
-		lower_error(l, "%s: the element that thread %lld needs sits in thread %lld", sym_text(l->cx->names, buffer->name),
-		            (long long)bad.thread, (long long)bad.owner);
+		lower_error(l, "%s: the element that thread %lld needs sits in thread %lld",
+		            sym_text(l->cx->names, buffer->name), (long long)bad.thread,
+		            (long long)bad.owner);
 		return NULL;
 	}
 	slot = access_substitute(&l->space, slot, &e->slot_var, &e->slot, 1);
@@ -131,7 +144,8 @@ static const struct layout *memory_layout(struct lower *l, const struct buffer *
 }
 
 /* Bounds of a global buffer at the access's first element. */
-static const struct expr *access_bounds(struct elem *e, const struct access *access, const struct buffer *buffer,
+static const struct expr *access_bounds(struct elem *e, const struct access *access,
+                                        const struct buffer *buffer,
                                         const struct expr *const *index)
 {
 	struct lower *l = e->l;
@@ -154,9 +168,11 @@ static struct waddr access_addr(struct lower *l, const struct access *access)
 	return lower_global_addr(access->buffer, access->offset);
 }
 
-static const struct wreg *temp_reg(struct lower *l, const struct buffer *buffer, const char *suffix, int64_t n)
+static const struct wreg *temp_reg(struct lower *l, const struct buffer *buffer, const char *suffix,
+                                   int64_t n)
 {
-	const char *name = arena_printf(l->cx->arena, "%s_%s", sym_text(l->cx->names, buffer->name), suffix);
+	const char *name =
+		arena_printf(l->cx->arena, "%s_%s", sym_text(l->cx->names, buffer->name), suffix);
 
 	return warp_new_reg(l->warp, intern_text(l->cx->names, name), buffer->type, n);
 }
@@ -169,13 +185,17 @@ static const struct expr *own_predicate(struct elem *e, const struct access *acc
 
 static const struct expr *elem_value(struct elem *e, const struct expr *value);
 
-/* An element whose index depends on data: its place and the condition under which it exists, at the current lane. */
+/*
+ * An element whose index depends on data: its place and the condition under which it exists, at the
+ * current lane.
+ */
 struct gathered {
 	struct waddr addr;
 	const struct expr *predicate;
 };
 
-static bool gather_place(struct elem *e, const struct buffer *buffer, const struct expr *const *tile, struct gathered *out)
+static bool gather_place(struct elem *e, const struct buffer *buffer,
+                         const struct expr *const *tile, struct gathered *out)
 {
 	struct lower *l = e->l;
 	const struct expr *index[MAX_RANK];
@@ -186,8 +206,10 @@ static bool gather_place(struct elem *e, const struct buffer *buffer, const stru
 			return false;
 	}
 	const struct expr *offset = access_offset(&l->space, buffer, memory_layout(l, buffer), index);
-	out->addr = buffer->scope == SCOPE_SHARED ? lower_shared_addr(l, buffer, offset) : lower_global_addr(buffer, offset);
-	out->predicate = expr_and(l->pool, e->guard, buffer->scope == SCOPE_GLOBAL ? lower_bounds(l, buffer, index) : NULL);
+	out->addr = buffer->scope == SCOPE_SHARED ? lower_shared_addr(l, buffer, offset)
+	                                          : lower_global_addr(buffer, offset);
+	out->predicate = expr_and(
+		l->pool, e->guard, buffer->scope == SCOPE_GLOBAL ? lower_bounds(l, buffer, index) : NULL);
 	return true;
 }
 
@@ -202,7 +224,7 @@ static bool gather_load(struct elem *e, const struct expr *load, const struct wr
 	struct winst *inst = lower_inst(l, WOP_ld);
 	inst->predicate = place.predicate;
 	inst->as.ld.src = place.addr;
-	inst->as.ld.dst = (struct wregs){reg, access_iter_value(&l->space, &e->lane), 1};
+	inst->as.ld.dst = (struct wregs){ reg, access_iter_value(&l->space, &e->lane), 1 };
 	inst->as.ld.bytes = dtype_bits(load->as.buffer->type) / 8;
 	lower_close(l, outer);
 	return true;
@@ -224,18 +246,21 @@ static const struct wreg *memory_load(struct elem *e, const struct expr *load)
 		return gather_load(e, load, gathered) ? gathered : NULL;
 	}
 	tile_index(e, load->args, buffer->rank, index);
-	struct elem_ref ref = {e->plan, e->vars, buffer, memory_layout(l, buffer), index};
+	struct elem_ref ref = { e->plan, e->vars, buffer, memory_layout(l, buffer), index };
 	access_elementwise(&l->space, &ref, false, 0, &access);
 	const struct wreg *reg = temp_reg(l, buffer, "v", e->plan->vector_elems);
 	int64_t w = access.bytes / (dtype_bits(buffer->type) / 8);
 	struct wblock *outer = lower_open(l, &access.iters[1]);
 	struct winst *inst = lower_inst(l, WOP_ld);
-	inst->predicate = expr_and(l->pool, own_predicate(e, &access), access_bounds(e, &access, buffer, index));
+	inst->predicate =
+		expr_and(l->pool, own_predicate(e, &access), access_bounds(e, &access, buffer, index));
 	inst->as.ld.src = access_addr(l, &access);
-	inst->as.ld.dst = (struct wregs){reg, expr_mul_int(l->pool, access_iter_value(&l->space, &access.iters[1]), w), w};
+	inst->as.ld.dst = (struct wregs){
+		reg, expr_mul_int(l->pool, access_iter_value(&l->space, &access.iters[1]), w), w
+	};
 	inst->as.ld.bytes = access.bytes;
 	lower_close(l, outer);
-	vec_push(l->cx->arena, &e->loaded, (struct loaded){load, reg});
+	vec_push(l->cx->arena, &e->loaded, (struct loaded){ load, reg });
 	return reg;
 }
 
@@ -255,11 +280,13 @@ static const struct expr *on_load(void *user, const struct expr *load)
 	case SCOPE_VAR:
 		for (uint32_t d = 0; d < buffer->rank; d++)
 			index[d] = expr_substitute(l->pool, load->args[d], &e->subst);
-		return expr_reg(l->pool, l->reg_of[buffer->id], buffer->type, lower_flat_index(l, buffer, index));
+		return expr_reg(l->pool, l->reg_of[buffer->id], buffer->type,
+		                lower_flat_index(l, buffer, index));
 	case SCOPE_GLOBAL:
 	case SCOPE_SHARED:
 		reg = memory_load(e, load);
-		return reg ? expr_reg(l->pool, reg, buffer->type, access_iter_value(&l->space, &e->lane)) : NULL;
+		return reg ? expr_reg(l->pool, reg, buffer->type, access_iter_value(&l->space, &e->lane))
+		           : NULL;
 	case N_SCOPES:
 		break;
 	}
@@ -276,18 +303,23 @@ static const struct expr *elem_value(struct elem *e, const struct expr *value)
 
 /* ---- stores ---- */
 
-static void store_registers(struct elem *e, const struct buffer *buffer, const struct expr *slot, const struct expr *value,
-                            const struct expr *condition)
+static void store_registers(struct elem *e, const struct buffer *buffer, const struct expr *slot,
+                            const struct expr *value, const struct expr *condition)
 {
 	struct lower *l = e->l;
 	struct wblock *outer = lower_open(l, &e->lane);
 
-	lower_set(l, l->reg_of[buffer->id], slot, expr_cast(l->pool, buffer->type, value), expr_and(l->pool, e->guard, condition));
+	lower_set(l, l->reg_of[buffer->id], slot, expr_cast(l->pool, buffer->type, value),
+	          expr_and(l->pool, e->guard, condition));
 	lower_close(l, outer);
 }
 
-/* The registers that hold the vector already, when the value is just a register of the right type; else a temporary filled here. */
-static struct wregs vector_source(struct elem *e, const struct buffer *buffer, const struct expr *value)
+/*
+ * The registers that hold the vector already, when the value is just a register of the right type;
+ * else a temporary filled here.
+ */
+static struct wregs vector_source(struct elem *e, const struct buffer *buffer,
+                                  const struct expr *value)
 {
 	struct lower *l = e->l;
 	int64_t v = e->plan->vector_elems, coefficient;
@@ -296,19 +328,21 @@ static struct wregs vector_source(struct elem *e, const struct buffer *buffer, c
 	value = expr_cast(l->pool, buffer->type, value);
 	if (value->kind == EXPR_REG && dtype_equal(value->as.reg->type, buffer->type)) {
 		if (v == 1)
-			return (struct wregs){value->as.reg, value->args[0], 1};
-		if (expr_linear_in(l->pool, value->args[0], e->lane.var, &coefficient, &rest) && coefficient == 1 && expr_divisor(rest) % v == 0)
-			return (struct wregs){value->as.reg, rest, v};
+			return (struct wregs){ value->as.reg, value->args[0], 1 };
+		if (expr_linear_in(l->pool, value->args[0], e->lane.var, &coefficient, &rest) &&
+		    coefficient == 1 && expr_divisor(rest) % v == 0)
+			return (struct wregs){ value->as.reg, rest, v };
 	}
 	const struct wreg *reg = temp_reg(l, buffer, "out", v);
 	struct wblock *outer = lower_open(l, &e->lane);
 	lower_set(l, reg, lane, value, e->guard);
 	lower_close(l, outer);
-	return (struct wregs){reg, expr_int(l->pool, 0), v};
+	return (struct wregs){ reg, expr_int(l->pool, 0), v };
 }
 
 /* Elements whose index depends on data are stored one by one. */
-static void scatter_store(struct elem *e, const struct buffer *buffer, const struct expr *const *tile, struct wregs source,
+static void scatter_store(struct elem *e, const struct buffer *buffer,
+                          const struct expr *const *tile, struct wregs source,
                           const struct expr *condition)
 {
 	struct lower *l = e->l;
@@ -319,19 +353,22 @@ static void scatter_store(struct elem *e, const struct buffer *buffer, const str
 	if (!gather_place(e, buffer, tile, &place))
 		return;
 	if (layout->n_replicas > 1) {
-		const struct expr *replica = layout_replica_expr(l->pool, layout, expr_of_var(l->pool, l->space.tid));
-		place.predicate = expr_and(l->pool, place.predicate, expr_binary(l->pool, BIN_EQ, replica, expr_int(l->pool, 0)));
+		const struct expr *replica =
+			layout_replica_expr(l->pool, layout, expr_of_var(l->pool, l->space.tid));
+		place.predicate = expr_and(l->pool, place.predicate,
+		                           expr_binary(l->pool, BIN_EQ, replica, expr_int(l->pool, 0)));
 	}
 	struct wblock *outer = lower_open(l, &e->lane);
 	struct winst *inst = lower_inst(l, WOP_st);
 	inst->predicate = expr_and(l->pool, place.predicate, condition);
 	inst->as.st.dst = place.addr;
-	inst->as.st.src = (struct wregs){source.reg, expr_add(l->pool, source.slot, lane), 1};
+	inst->as.st.src = (struct wregs){ source.reg, expr_add(l->pool, source.slot, lane), 1 };
 	inst->as.st.bytes = dtype_bits(buffer->type) / 8;
 	lower_close(l, outer);
 }
 
-static void store_memory(struct elem *e, const struct buffer *buffer, const struct expr *const *tile, const struct expr *value,
+static void store_memory(struct elem *e, const struct buffer *buffer,
+                         const struct expr *const *tile, const struct expr *value,
                          const struct expr *condition)
 {
 	struct lower *l = e->l;
@@ -345,15 +382,19 @@ static void store_memory(struct elem *e, const struct buffer *buffer, const stru
 		return;
 	}
 	tile_index(e, tile, buffer->rank, index);
-	struct elem_ref ref = {e->plan, e->vars, buffer, memory_layout(l, buffer), index};
+	struct elem_ref ref = { e->plan, e->vars, buffer, memory_layout(l, buffer), index };
 	access_elementwise(&l->space, &ref, true, condition ? elem_bytes : 0, &access);
 	int64_t w = access.bytes / elem_bytes;
 	struct wblock *outer = lower_open(l, &access.iters[1]);
 	struct winst *inst = lower_inst(l, WOP_st);
-	inst->predicate = expr_and(l->pool, own_predicate(e, &access), access_bounds(e, &access, buffer, index));
-	inst->predicate = expr_and(l->pool, inst->predicate, at_part(e, condition, w, &access.iters[1]));
+	inst->predicate =
+		expr_and(l->pool, own_predicate(e, &access), access_bounds(e, &access, buffer, index));
+	inst->predicate =
+		expr_and(l->pool, inst->predicate, at_part(e, condition, w, &access.iters[1]));
 	inst->as.st.dst = access_addr(l, &access);
-	source.slot = expr_add(l->pool, source.slot, expr_mul_int(l->pool, access_iter_value(&l->space, &access.iters[1]), w));
+	source.slot =
+		expr_add(l->pool, source.slot,
+	             expr_mul_int(l->pool, access_iter_value(&l->space, &access.iters[1]), w));
 	source.n = w;
 	inst->as.st.src = source;
 	inst->as.st.bytes = access.bytes;
@@ -371,8 +412,8 @@ static void forget(struct elem *e, const struct buffer *buffer)
 	e->loaded.n = n;
 }
 
-static void elem_store(struct elem *e, const struct buffer *buffer, const struct expr *const *index, const struct expr *tile_value,
-                       const struct expr *condition)
+static void elem_store(struct elem *e, const struct buffer *buffer, const struct expr *const *index,
+                       const struct expr *tile_value, const struct expr *condition)
 {
 	struct lower *l = e->l;
 	const struct expr *at[MAX_RANK], *target;
@@ -418,7 +459,8 @@ static void elem_let(struct elem *e, const struct var *var, const struct expr *t
 	lower_set(l, reg, access_iter_value(&l->space, &e->lane), value, e->guard);
 	lower_close(l, outer);
 	vec_push(l->cx->arena, &e->lets, var);
-	subst_set(l, &e->subst, var, expr_reg(l->pool, reg, var->type, access_iter_value(&l->space, &e->lane)));
+	subst_set(l, &e->subst, var,
+	          expr_reg(l->pool, reg, var->type, access_iter_value(&l->space, &e->lane)));
 }
 
 static void elem_stmt(struct elem *e, struct stmt *stmt, const struct expr *condition)
@@ -429,6 +471,10 @@ static void elem_stmt(struct elem *e, struct stmt *stmt, const struct expr *cond
 	l->span = stmt->span;
 	switch (stmt->kind) {
 	case STMT_STORE:
+		if (stmt->as.store.atomic) {
+			lower_error(l, "an atomic store is known, but not supported yet for this target");
+			return;
+		}
 		elem_store(e, stmt->as.store.buffer, stmt->as.store.index, stmt->as.store.value, condition);
 		return;
 	case STMT_LET:
@@ -439,7 +485,8 @@ static void elem_stmt(struct elem *e, struct stmt *stmt, const struct expr *cond
 		if (!test)
 			return;
 		elem_block(e, &stmt->as.if_.then, expr_and(l->pool, condition, test));
-		elem_block(e, &stmt->as.if_.otherwise, expr_and(l->pool, condition, expr_unary(l->pool, UN_NOT, test)));
+		elem_block(e, &stmt->as.if_.otherwise,
+		           expr_and(l->pool, condition, expr_unary(l->pool, UN_NOT, test)));
 		return;
 	case STMT_OP:
 	case STMT_LOOP:
@@ -460,7 +507,7 @@ void lower_parallel(struct lower *l, struct stmt *stmt)
 {
 	struct loop *loop = &stmt->as.loop;
 	const struct stmt_plan *plan = &l->solution->plans[stmt->id];
-	struct use_list uses = {.arena = l->cx->arena};
+	struct use_list uses = { .arena = l->cx->arena };
 
 	assert(plan->has_plan && plan->as.loop.layout->rank == loop->n_vars);
 	depend_stmt(&uses, stmt);
@@ -473,11 +520,13 @@ void lower_parallel(struct lower *l, struct stmt *stmt)
 	lower_did_uses(l, &uses);
 }
 
-void lower_copy_loop(struct lower *l, const struct op_copy *copy, const struct loop_plan *loop, const struct copy_space *space)
+void lower_copy_loop(struct lower *l, const struct op_copy *copy, const struct loop_plan *loop,
+                     const struct copy_space *space)
 {
 	struct elem e = elem_open(l, loop, space->vars);
 	struct wblock *outer = elem_begin(&e);
-	const struct expr *value = expr_load(l->pool, copy->src.buffer, copy->src.buffer->type, space->src_index, copy->src.buffer->rank);
+	const struct expr *value = expr_load(l->pool, copy->src.buffer, copy->src.buffer->type,
+	                                     space->src_index, copy->src.buffer->rank);
 
 	elem_store(&e, copy->dst.buffer, space->dst_index, value, NULL);
 	lower_close(l, outer);
@@ -486,10 +535,11 @@ void lower_copy_loop(struct lower *l, const struct op_copy *copy, const struct l
 /* A whole fragment needs no indices: all slots get the value. */
 static void fill_registers(struct lower *l, const struct wreg *reg, const struct expr *value)
 {
-	struct access_iter iter = {access_iter_var(&l->space, 0, reg->n_slots), reg->n_slots, 0};
+	struct access_iter iter = { access_iter_var(&l->space, 0, reg->n_slots), reg->n_slots, 0 };
 	struct wblock *outer = lower_open(l, &iter);
 
-	lower_set(l, reg, access_iter_value(&l->space, &iter), expr_cast(l->pool, reg->type, value), NULL);
+	lower_set(l, reg, access_iter_value(&l->space, &iter), expr_cast(l->pool, reg->type, value),
+	          NULL);
 	lower_close(l, outer);
 }
 
@@ -505,14 +555,15 @@ void lower_fill(struct lower *l, struct stmt *stmt)
 {
 	struct op_fill *fill = &stmt->as.op.as.fill;
 	const struct stmt_plan *plan = &l->solution->plans[stmt->id];
-	struct op_copy self = {.src = fill->dst, .dst = fill->dst};
-	struct use_list uses = {.arena = l->cx->arena};
+	struct op_copy self = { .src = fill->dst, .dst = fill->dst };
+	struct use_list uses = { .arena = l->cx->arena };
 	struct copy_space space;
 	const struct expr *value = lower_scalar(l, fill->value);
 
 	if (!value)
 		return;
-	if (fill->dst.buffer->scope != SCOPE_SHARED && fill->dst.buffer->scope != SCOPE_GLOBAL && is_whole(&fill->dst)) {
+	if (fill->dst.buffer->scope != SCOPE_SHARED && fill->dst.buffer->scope != SCOPE_GLOBAL &&
+	    is_whole(&fill->dst)) {
 		fill_registers(l, l->reg_of[fill->dst.buffer->id], value);
 		return;
 	}

@@ -1,8 +1,9 @@
 /*
  * Instructions, loops and barriers of the warp program under construction.
  *
- * Barriers follow from what touched a piece of shared memory since the last one: a read needs one after a write of the same
- * interval, a write needs one after a read or a write. cp.async needs a wait by the issuing thread before that barrier.
+ * Barriers follow from what touched a piece of shared memory since the last one: a read needs one
+ * after a write of the same interval, a write needs one after a read or a write. cp.async needs a
+ * wait by the issuing thread before that barrier.
  */
 #include "codegen/lower/lower_internal.h"
 
@@ -27,12 +28,13 @@ struct winst *lower_inst(struct lower *l, enum wop_kind kind)
 	return &warp_add_inst(l->warp, l->block, kind, l->span)->as.inst;
 }
 
-void lower_set(struct lower *l, const struct wreg *reg, const struct expr *slot, const struct expr *value, const struct expr *predicate)
+void lower_set(struct lower *l, const struct wreg *reg, const struct expr *slot,
+               const struct expr *value, const struct expr *predicate)
 {
 	struct winst *inst = lower_inst(l, WOP_set);
 
 	inst->predicate = predicate;
-	inst->as.set.dst = (struct wregs){reg, slot, 1};
+	inst->as.set.dst = (struct wregs){ reg, slot, 1 };
 	inst->as.set.value = value;
 }
 
@@ -43,7 +45,9 @@ struct wblock *lower_open(struct lower *l, const struct access_iter *iter)
 	if (iter->extent == 1)
 		return outer;
 	const struct expr *extent = expr_int(l->pool, iter->extent);
-	struct wnode *node = warp_add_loop(l->warp, l->block, (struct wloop_head){sym_text(l->cx->names, iter->var->name), extent, true, l->span});
+	struct wnode *node = warp_add_loop(
+		l->warp, l->block,
+		(struct wloop_head){ sym_text(l->cx->names, iter->var->name), extent, true, l->span });
 	node->as.loop.var = iter->var;
 	l->block = &node->as.loop.body;
 	return outer;
@@ -59,7 +63,8 @@ struct wblock *lower_open_if(struct lower *l, const struct expr *condition)
 	return outer;
 }
 
-struct wblock *lower_open_guard(struct lower *l, const struct expr **condition, const struct access_iter *iters, uint32_t n_iters)
+struct wblock *lower_open_guard(struct lower *l, const struct expr **condition,
+                                const struct access_iter *iters, uint32_t n_iters)
 {
 	struct wblock *outer = l->block;
 
@@ -106,7 +111,8 @@ static void rebind_inst(struct lower *l, const struct expr_subst *subst, struct 
 	}
 }
 
-static void rebind_block(struct lower *l, const struct expr_subst *subst, struct wblock *block, uint32_t first)
+static void rebind_block(struct lower *l, const struct expr_subst *subst, struct wblock *block,
+                         uint32_t first)
 {
 	for (uint32_t i = first; i < block->nodes.n; i++) {
 		struct wnode *node = block->nodes.p[i];
@@ -131,9 +137,10 @@ static void rebind_block(struct lower *l, const struct expr_subst *subst, struct
 	}
 }
 
-void lower_rebind(struct lower *l, struct wblock *block, uint32_t first, const struct var *var, const struct expr *value)
+void lower_rebind(struct lower *l, struct wblock *block, uint32_t first, const struct var *var,
+                  const struct expr *value)
 {
-	struct expr_subst subst = {0};
+	struct expr_subst subst = { 0 };
 
 	map_set(l->cx->arena, &subst.of_var, var->id, (void *)(uintptr_t)value);
 	rebind_block(l, &subst, block, first);
@@ -144,7 +151,8 @@ void lower_close(struct lower *l, struct wblock *outer)
 	l->block = outer;
 }
 
-const struct expr *lower_flat_index(struct lower *l, const struct buffer *buffer, const struct expr *const *index)
+const struct expr *lower_flat_index(struct lower *l, const struct buffer *buffer,
+                                    const struct expr *const *index)
 {
 	const struct expr *flat = expr_int(l->pool, 0);
 
@@ -153,7 +161,8 @@ const struct expr *lower_flat_index(struct lower *l, const struct buffer *buffer
 	return flat;
 }
 
-struct waddr lower_shared_addr(struct lower *l, const struct buffer *buffer, const struct expr *offset)
+struct waddr lower_shared_addr(struct lower *l, const struct buffer *buffer,
+                               const struct expr *offset)
 {
 	const struct wshared *shared = l->shared_of[buffer->id];
 	const struct expr *version = l->version_of[buffer->id];
@@ -161,22 +170,24 @@ struct waddr lower_shared_addr(struct lower *l, const struct buffer *buffer, con
 	assert(shared);
 	if (version)
 		offset = expr_add(l->pool, expr_mul_int(l->pool, version, shared->version_bytes), offset);
-	return (struct waddr){.space = WSPACE_SHARED, .shared = shared, .offset = offset};
+	return (struct waddr){ .space = WSPACE_SHARED, .shared = shared, .offset = offset };
 }
 
 struct waddr lower_global_addr(const struct buffer *buffer, const struct expr *offset)
 {
-	return (struct waddr){.space = WSPACE_GLOBAL, .global = buffer, .offset = offset};
+	return (struct waddr){ .space = WSPACE_GLOBAL, .global = buffer, .offset = offset };
 }
 
-const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer, const struct expr *const *index)
+const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer,
+                                const struct expr *const *index)
 {
 	const struct expr *all = NULL;
 
 	for (uint32_t d = 0; d < buffer->rank; d++) {
 		int64_t min, max;
 		if (!expr_range(index[d], &min, &max) || min < 0)
-			all = expr_and(l->pool, all, expr_binary(l->pool, BIN_GE, index[d], expr_int(l->pool, 0)));
+			all = expr_and(l->pool, all,
+			               expr_binary(l->pool, BIN_GE, index[d], expr_int(l->pool, 0)));
 		all = expr_and(l->pool, all, expr_lt(l->pool, index[d], lower_expr(l, buffer->shape[d])));
 	}
 	return expr_is_true(all) ? NULL : all;
@@ -187,7 +198,8 @@ const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer, co
 void lower_barrier(struct lower *l)
 {
 	if (l->n_divergent)
-		lower_error(l, "threads of one block must meet in a barrier here, but the if around this line lets only some of them come");
+		lower_error(l, "threads of one block must meet in a barrier here, but the if around this "
+		               "line lets only some of them come");
 	lower_inst(l, WOP_barrier);
 	for (uint32_t i = 0; i < l->warp->shareds.n; i++)
 		l->hazards[i].read = l->hazards[i].written = false;

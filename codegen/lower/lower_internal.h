@@ -21,17 +21,17 @@ struct lower {
 	const struct solution *solution;
 	struct warp_program *warp;
 	struct access_space space;
-	struct wreg **reg_of;       /* by buffer id; NULL: not in registers */
-	struct wshared **shared_of; /* by buffer id */
-	struct map workspace_of;    /* statement id -> struct wshared * */
-	struct expr_subst subst;    /* tile variables -> expressions of the warp program */
+	struct wreg **reg_of;           /* by buffer id; NULL: not in registers */
+	struct wshared **shared_of;     /* by buffer id */
+	struct map workspace_of;        /* statement id -> struct wshared * */
+	struct expr_subst subst;        /* tile variables -> expressions of the warp program */
 	const struct expr **version_of; /* by buffer id: the version in use, NULL for 0 */
-	struct hazard *hazards;     /* by wshared id */
-	bool in_pipeline;           /* copies are issued by a pipeline, which commits and waits itself */
-	int n_divergent;            /* ifs around whose condition differs between threads */
+	struct hazard *hazards;         /* by wshared id */
+	bool in_pipeline; /* copies are issued by a pipeline, which commits and waits itself */
+	int n_divergent;  /* ifs around whose condition differs between threads */
 	bool failed;
-	struct wblock *block;       /* where instructions go */
-	struct span span;           /* of the statement being lowered */
+	struct wblock *block; /* where instructions go */
+	struct span span;     /* of the statement being lowered */
 };
 
 /* ---- lower.c ---- */
@@ -45,21 +45,33 @@ void lower_error(struct lower *l, const char *format, ...) __attribute__((format
 
 /* ---- lower_emit.c: instructions and loops at l->block ---- */
 struct winst *lower_inst(struct lower *l, enum wop_kind kind);
-void lower_set(struct lower *l, const struct wreg *reg, const struct expr *slot, const struct expr *value, const struct expr *predicate);
-/* Opens a loop over an iteration (none when its extent is 1) and gives the block to go back to with lower_close. */
+void lower_set(struct lower *l, const struct wreg *reg, const struct expr *slot,
+               const struct expr *value, const struct expr *predicate);
+/*
+ * Opens a loop over an iteration (none when its extent is 1) and gives the block to go back to with
+ * lower_close.
+ */
 struct wblock *lower_open(struct lower *l, const struct access_iter *iter);
 struct wblock *lower_open_if(struct lower *l, const struct expr *condition); /* NULL: no if */
 void lower_close(struct lower *l, struct wblock *outer);
-/* When the condition is the same in all iterations: opens an if around them and sets it to NULL. Gives the block to go back to. */
-struct wblock *lower_open_guard(struct lower *l, const struct expr **condition, const struct access_iter *iters, uint32_t n_iters);
+/*
+ * When the condition is the same in all iterations: opens an if around them and sets it to NULL.
+ * Gives the block to go back to.
+ */
+struct wblock *lower_open_guard(struct lower *l, const struct expr **condition,
+                                const struct access_iter *iters, uint32_t n_iters);
 /* `var` becomes `value` in all nodes of `block` from `first` on. */
-void lower_rebind(struct lower *l, struct wblock *block, uint32_t first, const struct var *var, const struct expr *value);
+void lower_rebind(struct lower *l, struct wblock *block, uint32_t first, const struct var *var,
+                  const struct expr *value);
 /* Row-major number of an element of a register array. */
-const struct expr *lower_flat_index(struct lower *l, const struct buffer *buffer, const struct expr *const *index);
-struct waddr lower_shared_addr(struct lower *l, const struct buffer *buffer, const struct expr *offset); /* version included */
+const struct expr *lower_flat_index(struct lower *l, const struct buffer *buffer,
+                                    const struct expr *const *index);
+struct waddr lower_shared_addr(struct lower *l, const struct buffer *buffer,
+                               const struct expr *offset); /* version included */
 struct waddr lower_global_addr(const struct buffer *buffer, const struct expr *offset);
 /* Condition under which index is inside the buffer; NULL when that is certain. */
-const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer, const struct expr *const *index);
+const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer,
+                                const struct expr *const *index);
 
 /* Barriers: say what is about to be touched, then that it was. */
 void lower_before_read(struct lower *l, const struct wshared *shared);
@@ -81,7 +93,32 @@ void lower_fill(struct lower *l, struct stmt *stmt);
 /* A scalar expression that may load; emits the loads. */
 const struct expr *lower_scalar(struct lower *l, const struct expr *e);
 /* dst[...] = src[...] through registers, partitioned by `loop`. */
-void lower_copy_loop(struct lower *l, const struct op_copy *copy, const struct loop_plan *loop, const struct copy_space *space);
+void lower_copy_loop(struct lower *l, const struct op_copy *copy, const struct loop_plan *loop,
+                     const struct copy_space *space);
+
+/* ---- lower_convert.c ---- */
+
+/*
+ * A fragment in its other layout, in new registers; `shared` is the workspace, NULL for moves
+ * between registers. NULL after an error.
+ */
+const struct wreg *lower_convert(struct lower *l, const struct conversion *conversion,
+                                 const struct wshared *shared);
+/*
+ * Before a statement: emits its conversions, and from then on their buffers are the new registers
+ * in the new layouts. What was there before goes to the list that lower_convert_end takes after the
+ * statement.
+ */
+struct converted {
+	const struct buffer *buffer;
+	struct wreg *reg;
+	const struct layout *layout;
+};
+struct converted_list {
+	vec_of(struct converted) items;
+};
+bool lower_convert_begin(struct lower *l, const struct stmt *stmt, struct converted_list *before);
+void lower_convert_end(struct lower *l, const struct converted_list *before);
 
 /* ---- lower_copy.c, lower_gemm.c, lower_reduce.c, lower_pipeline.c ---- */
 void lower_copy(struct lower *l, struct stmt *stmt);

@@ -1,15 +1,18 @@
 /*
  * Loops: serial and unrolled ones, and pipelines of several stages.
  *
- *     for ko in T.Pipelined(n, num_stages=3)       copies of iterations 0 and 1, one cp.async group each
- *                                                  for ko in n:
- *                                                      cp.async.wait 1        # the group of iteration ko is done
- *                                                      barrier                # everybody sees it; everybody is done with version (ko + 2) % 3
- *                                                      copies of iteration ko + 2 into version (ko + 2) % 3, one group (maybe empty)
- *                                                      the rest on version ko % 3
- *                                                  cp.async.wait 0
+ * for ko in T.Pipelined(n, num_stages=3) becomes
  *
- * Groups are committed also when there is nothing left to copy, so that the count of the wait holds in every iteration.
+ *     copies of iterations 0 and 1, one cp.async group each
+ *     for ko in n:
+ *         cp.async.wait 1     the group of iteration ko is done
+ *         barrier             everybody sees it, and is done with version (ko + 2) % 3
+ *         copies of iteration ko + 2 into version (ko + 2) % 3, one group, which may be empty
+ *         the rest on version ko % 3
+ *     cp.async.wait 0
+ *
+ * Groups are committed also when there is nothing left to copy, so that the count of the wait holds
+ * in every iteration.
  */
 #include "codegen/lower/lower_internal.h"
 
@@ -19,7 +22,7 @@
 /* A loop variable whose name cannot be mistaken for one of our iteration variables. */
 static const char *loop_name(struct lower *l, const struct var *var)
 {
-	static const char *const ours[] = {"step", "part", "c0", "c1", "c2", "c3", "tid"};
+	static const char *const ours[] = { "step", "part", "c0", "c1", "c2", "c3", "tid" };
 	const char *name = sym_text(l->cx->names, var->name);
 
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -58,14 +61,17 @@ void lower_loop(struct lower *l, struct stmt *stmt)
 {
 	struct loop *loop = &stmt->as.loop;
 	const struct expr *extent = lower_scalar(l, loop->extents[0]);
-	struct use_list uses = {.arena = l->cx->arena};
+	struct use_list uses = { .arena = l->cx->arena };
 	struct hazard *before;
 	struct wblock *outer = l->block;
 
 	if (!extent)
 		return;
 	depend_block(&uses, &loop->body);
-	struct wnode *node = warp_add_loop(l->warp, l->block, (struct wloop_head){loop_name(l, loop->vars[0]), extent, loop->kind == LOOP_UNROLL, stmt->span});
+	struct wnode *node =
+		warp_add_loop(l->warp, l->block,
+	                  (struct wloop_head){ loop_name(l, loop->vars[0]), extent,
+	                                       loop->kind == LOOP_UNROLL, stmt->span });
 	bind(l, loop->vars[0], expr_of_var(l->pool, node->as.loop.var));
 	before = lower_save_hazards(l);
 	enter_body(l, &loop->body, &uses);
@@ -94,11 +100,15 @@ static void set_versions(struct pipe *pipe, const struct expr *version)
 	}
 }
 
-/* Stands for an iteration that exists, while its copies are lowered: its range lets bounds be proved. */
+/*
+ * Stands for an iteration that exists, while its copies are lowered: its range lets bounds be
+ * proved.
+ */
 static const struct var *iteration_var(struct pipe *pipe)
 {
 	struct lower *l = pipe->l;
-	struct var *var = expr_new_var(l->pool, VAR_LOOP, intern_text(l->cx->names, "iteration"), DTYPE_I32);
+	struct var *var =
+		expr_new_var(l->pool, VAR_LOOP, intern_text(l->cx->names, "iteration"), DTYPE_I32);
 	int64_t min, max;
 
 	var->min = 0;
@@ -180,8 +190,8 @@ static void before_prologue(struct pipe *pipe)
 void lower_pipelined(struct lower *l, struct stmt *stmt)
 {
 	const struct pipeline *pipeline = schedule_pipeline(l->schedule, stmt);
-	struct pipe pipe = {.l = l, .pipeline = pipeline, .loop = &stmt->as.loop};
-	struct use_list uses = {.arena = l->cx->arena};
+	struct pipe pipe = { .l = l, .pipeline = pipeline, .loop = &stmt->as.loop };
+	struct use_list uses = { .arena = l->cx->arena };
 	struct wblock *outer = l->block;
 
 	if (!pipeline || pipeline->num_stages < 2) {
@@ -195,7 +205,9 @@ void lower_pipelined(struct lower *l, struct stmt *stmt)
 	for (int64_t k = 0; k < pipeline->num_stages - 1; k++)
 		issue_copies(&pipe, expr_int(l->pool, k));
 	depend_block(&uses, &stmt->as.loop.body);
-	struct wnode *node = warp_add_loop(l->warp, l->block, (struct wloop_head){loop_name(l, stmt->as.loop.vars[0]), pipe.extent, false, stmt->span});
+	struct wnode *node = warp_add_loop(
+		l->warp, l->block,
+		(struct wloop_head){ loop_name(l, stmt->as.loop.vars[0]), pipe.extent, false, stmt->span });
 	struct hazard *before = lower_save_hazards(l);
 	enter_body(l, &stmt->as.loop.body, &uses);
 	l->block = &node->as.loop.body;
@@ -208,5 +220,6 @@ void lower_pipelined(struct lower *l, struct stmt *stmt)
 	wait_groups(&pipe, 0);
 	for (uint32_t i = 0; i < pipeline->ops.n; i++)
 		if (pipeline->ops.p[i].stage == 0)
-			lower_did(l, l->shared_of[pipeline->ops.p[i].stmt->as.op.as.copy.dst.buffer->id], true, true, false);
+			lower_did(l, l->shared_of[pipeline->ops.p[i].stmt->as.op.as.copy.dst.buffer->id], true,
+			          true, false);
 }

@@ -1,15 +1,17 @@
 /*
- * T.reduce_*: a thread combines its own slots, then lanes exchange with xor shuffles, then warps through shared memory.
+ * T.reduce_*: a thread combines its own slots, then lanes exchange with xor shuffles, then warps
+ * through shared memory.
  *
- *     x fragment (4, 320) thread = i*32 + j/8%8 + ..., total fragment (4,) with the lanes of a row as replicas
+ *     x      fragment (4, 320) thread = i*8 + j/8%8, slot = j/64*8 + j%8
+ *     total  fragment (4)      the eight lanes of a row are replicas
  *
  *     unroll for step in 1:  total_p[step] = 0
  *     unroll for step in 40: total_p[step/40] = total_p[step/40] + x[step]
  *     shfl.xor total_t <- total_p 1 ; total_p = total_p + total_t ; ... 2, 4
  *     set total[0] = total_p[0]
  *
- * Every element is combined exactly once: padded slots are skipped by the partition's guard, and the shuffles run over the lanes that hold
- * different elements only.
+ * Every element is combined exactly once: padded slots are skipped by the partition's guard, and
+ * the shuffles run over the lanes that hold different elements only.
  */
 #include "codegen/lower/lower_internal.h"
 
@@ -42,7 +44,8 @@ static const struct expr *extreme(struct reduction *r, bool largest)
 	if (dtype_is_float(r->type))
 		return expr_float(pool, r->type, largest ? (double)INFINITY : -(double)INFINITY);
 	if (r->type.kind == TYPE_UINT || r->type.kind == TYPE_BOOL)
-		return expr_int_typed(pool, r->type, largest ? (bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1) : 0);
+		return expr_int_typed(pool, r->type,
+		                      largest ? (bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1) : 0);
 	int64_t high = bits >= 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1;
 	return expr_int_typed(pool, r->type, largest ? high : -high - 1);
 }
@@ -92,7 +95,8 @@ static const struct expr *combine(struct reduction *r, const struct expr *a, con
 	return expr_binary(r->l->pool, combiner((enum reduce_kind)r->op->kind), a, b);
 }
 
-static const struct expr *reg_at(struct reduction *r, const struct wreg *reg, const struct expr *slot)
+static const struct expr *reg_at(struct reduction *r, const struct wreg *reg,
+                                 const struct expr *slot)
 {
 	return expr_reg(r->l->pool, reg, reg->type, slot);
 }
@@ -109,10 +113,12 @@ static const struct expr *entering(struct reduction *r, const struct expr *slot)
 }
 
 /* Runs `emit` once for each result slot. */
-static void for_result_slots(struct reduction *r, void (*emit)(struct reduction *r, const struct expr *slot))
+static void for_result_slots(struct reduction *r,
+                             void (*emit)(struct reduction *r, const struct expr *slot))
 {
 	struct lower *l = r->l;
-	struct access_iter iter = {access_iter_var(&l->space, 0, r->partial->n_slots), r->partial->n_slots, 0};
+	struct access_iter iter = { access_iter_var(&l->space, 0, r->partial->n_slots),
+		                        r->partial->n_slots, 0 };
 	struct wblock *outer = lower_open(l, &iter);
 
 	emit(r, access_iter_value(&l->space, &iter));
@@ -126,7 +132,8 @@ static void emit_identity(struct reduction *r, const struct expr *slot)
 
 static void emit_combine_other(struct reduction *r, const struct expr *slot)
 {
-	lower_set(r->l, r->partial, slot, combine(r, reg_at(r, r->partial, slot), reg_at(r, r->other, slot)), NULL);
+	lower_set(r->l, r->partial, slot,
+	          combine(r, reg_at(r, r->partial, slot), reg_at(r, r->other, slot)), NULL);
 }
 
 static void emit_result(struct reduction *r, const struct expr *slot)
@@ -139,18 +146,20 @@ static void emit_result(struct reduction *r, const struct expr *slot)
 }
 
 /* The result's slot for each source slot, and the guard of padded ones. */
-static bool result_slot(struct reduction *r, struct access_iter *iter, const struct expr **slot, const struct expr **guard)
+static bool result_slot(struct reduction *r, struct access_iter *iter, const struct expr **slot,
+                        const struct expr **guard)
 {
 	struct lower *l = r->l;
 	const struct layout *source = r->plan->source;
-	struct loop_plan loop = {source, 1};
+	struct loop_plan loop = { source, 1 };
 	const struct var *vars[MAX_RANK];
 	const struct expr *index[MAX_RANK], *at[MAX_RANK];
 	struct owner_mismatch bad;
 	const struct buffer *dst = r->op->dst.buffer;
 	uint32_t n = 0;
 
-	*iter = (struct access_iter){access_iter_var(&l->space, 0, source->n_slots), source->n_slots, 0};
+	*iter =
+		(struct access_iter){ access_iter_var(&l->space, 0, source->n_slots), source->n_slots, 0 };
 	for (uint32_t d = 0; d < source->rank; d++) {
 		vars[d] = access_iter_var(&l->space, 2 + (d < 3 ? d : 3), source->shape[d]);
 		if ((int64_t)d != r->op->dim)
@@ -159,10 +168,10 @@ static bool result_slot(struct reduction *r, struct access_iter *iter, const str
 			index[n++] = expr_int(l->pool, 0);
 	}
 	assert(n == dst->rank && source->rank <= 4);
-	struct elem_ref ref = {&loop, vars, dst, l->solution->buffers[dst->id].layout, index};
+	struct elem_ref ref = { &loop, vars, dst, l->solution->buffers[dst->id].layout, index };
 	if (!access_fragment_slot(&l->space, &ref, iter->var, slot, &bad)) {
-		lower_error(l, "%s: thread %lld reduces into an element that thread %lld owns", sym_text(l->cx->names, dst->name),
-		            (long long)bad.thread, (long long)bad.owner);
+		lower_error(l, "%s: thread %lld reduces into an element that thread %lld owns",
+		            sym_text(l->cx->names, dst->name), (long long)bad.thread, (long long)bad.owner);
 		return false;
 	}
 	access_loop_index(&l->space, &loop, expr_of_var(l->pool, iter->var), at, guard);
@@ -180,7 +189,8 @@ static bool reduce_slots(struct reduction *r)
 		return false;
 	struct wblock *outer = lower_open_guard(l, &guard, &iter, 1);
 	lower_open(l, &iter);
-	const struct expr *value = combine(r, reg_at(r, r->partial, slot), entering(r, access_iter_value(&l->space, &iter)));
+	const struct expr *value =
+		combine(r, reg_at(r, r->partial, slot), entering(r, access_iter_value(&l->space, &iter)));
 	if (iter.extent == 1) {
 		const struct expr *zero = expr_int(l->pool, 0);
 		slot = access_substitute(&l->space, slot, &iter.var, &zero, 1);
@@ -196,8 +206,8 @@ static void emit_shuffle(struct reduction *r, const struct expr *slot)
 {
 	struct winst *inst = lower_inst(r->l, WOP_shfl_xor);
 
-	inst->as.shfl_xor.dst = (struct wregs){r->other, slot, 1};
-	inst->as.shfl_xor.src = (struct wregs){r->partial, slot, 1};
+	inst->as.shfl_xor.dst = (struct wregs){ r->other, slot, 1 };
+	inst->as.shfl_xor.src = (struct wregs){ r->partial, slot, 1 };
 	inst->as.shfl_xor.mask = r->mask;
 }
 
@@ -214,7 +224,10 @@ static void reduce_lanes(struct reduction *r)
 
 /* ---- across warps ---- */
 
-/* The thread digits of the reduced dimension: which part of a row the thread's warp holds, and whether it is the lane that speaks for it. */
+/*
+ * The thread digits of the reduced dimension: which part of a row the thread's warp holds, and
+ * whether it is the lane that speaks for it.
+ */
 struct warp_part {
 	const struct expr *part, *leader;
 	int64_t n_parts;
@@ -225,13 +238,15 @@ static struct warp_part warp_part(struct reduction *r)
 	struct expr_pool *pool = r->l->pool;
 	const struct layout *source = r->plan->source;
 	const struct expr *tid = expr_of_var(pool, r->l->space.tid), *zero = expr_int(pool, 0);
-	struct warp_part out = {zero, NULL, 1};
+	struct warp_part out = { zero, NULL, 1 };
 
 	for (uint32_t i = 0; i < source->n_digits; i++) {
 		const struct digit *digit = &source->digits[i];
 		if (digit->dim != r->op->dim || digit->axis != AXIS_THREAD)
 			continue;
-		int64_t lanes = digit->stride >= 32 ? 1 : digit->stride * digit->extent <= 32 ? digit->extent : 32 / digit->stride;
+		int64_t lanes = digit->stride >= 32                   ? 1
+		                : digit->stride * digit->extent <= 32 ? digit->extent
+		                                                      : 32 / digit->stride;
 		int64_t warps = digit->extent / lanes, stride = digit->stride * lanes;
 		const struct expr *lane = expr_mod_int(pool, expr_div_int(pool, tid, digit->stride), lanes);
 		const struct expr *warp = expr_mod_int(pool, expr_div_int(pool, tid, stride), warps);
@@ -240,41 +255,49 @@ static struct warp_part warp_part(struct reduction *r)
 		out.n_parts *= warps;
 	}
 	if (source->n_replicas > 1)
-		out.leader = expr_and(pool, out.leader, expr_binary(pool, BIN_EQ, layout_replica_expr(pool, source, tid), zero));
+		out.leader =
+			expr_and(pool, out.leader,
+		             expr_binary(pool, BIN_EQ, layout_replica_expr(pool, source, tid), zero));
 	return out;
 }
 
 /* Flat number of the result element at a slot. */
-static const struct expr *result_element(struct reduction *r, const struct expr *slot, const struct expr **guard)
+static const struct expr *result_element(struct reduction *r, const struct expr *slot,
+                                         const struct expr **guard)
 {
 	struct lower *l = r->l;
 	const struct buffer *dst = r->op->dst.buffer;
-	struct loop_plan loop = {l->solution->buffers[dst->id].layout, 1};
+	struct loop_plan loop = { l->solution->buffers[dst->id].layout, 1 };
 	const struct expr *index[MAX_RANK];
 
 	access_loop_index(&l->space, &loop, slot, index, guard);
 	return lower_flat_index(l, dst, index);
 }
 
-static struct waddr workspace_addr(struct reduction *r, const struct wshared *shared, const struct expr *element)
+static struct waddr workspace_addr(struct reduction *r, const struct wshared *shared,
+                                   const struct expr *element)
 {
 	const struct expr *offset = expr_mul_int(r->l->pool, element, dtype_bits(r->type) / 8);
 
-	return (struct waddr){.space = WSPACE_SHARED, .shared = shared, .offset = offset};
+	return (struct waddr){ .space = WSPACE_SHARED, .shared = shared, .offset = offset };
 }
 
-static void store_parts(struct reduction *r, const struct wshared *shared, const struct warp_part *part)
+static void store_parts(struct reduction *r, const struct wshared *shared,
+                        const struct warp_part *part)
 {
 	struct lower *l = r->l;
-	struct access_iter iter = {access_iter_var(&l->space, 0, r->partial->n_slots), r->partial->n_slots, 0};
+	struct access_iter iter = { access_iter_var(&l->space, 0, r->partial->n_slots),
+		                        r->partial->n_slots, 0 };
 	struct wblock *outer = lower_open(l, &iter);
-	const struct expr *guard, *slot = access_iter_value(&l->space, &iter), *element = result_element(r, slot, &guard);
+	const struct expr *guard, *slot = access_iter_value(&l->space, &iter),
+							  *element = result_element(r, slot, &guard);
 	int64_t n_elems = buffer_n_elems(r->op->dst.buffer);
 	struct winst *inst = lower_inst(l, WOP_st);
 
 	inst->predicate = expr_and(l->pool, guard, expr_is_true(part->leader) ? NULL : part->leader);
-	inst->as.st.dst = workspace_addr(r, shared, expr_add(l->pool, expr_mul_int(l->pool, part->part, n_elems), element));
-	inst->as.st.src = (struct wregs){r->partial, slot, 1};
+	inst->as.st.dst = workspace_addr(
+		r, shared, expr_add(l->pool, expr_mul_int(l->pool, part->part, n_elems), element));
+	inst->as.st.src = (struct wregs){ r->partial, slot, 1 };
 	inst->as.st.bytes = dtype_bits(r->type) / 8;
 	lower_close(l, outer);
 }
@@ -282,14 +305,17 @@ static void store_parts(struct reduction *r, const struct wshared *shared, const
 static void load_part(struct reduction *r, const struct wshared *shared, int64_t part)
 {
 	struct lower *l = r->l;
-	struct access_iter iter = {access_iter_var(&l->space, 0, r->partial->n_slots), r->partial->n_slots, 0};
+	struct access_iter iter = { access_iter_var(&l->space, 0, r->partial->n_slots),
+		                        r->partial->n_slots, 0 };
 	struct wblock *outer = lower_open(l, &iter);
-	const struct expr *guard, *slot = access_iter_value(&l->space, &iter), *element = result_element(r, slot, &guard);
+	const struct expr *guard, *slot = access_iter_value(&l->space, &iter),
+							  *element = result_element(r, slot, &guard);
 	struct winst *inst = lower_inst(l, WOP_ld);
 
 	inst->predicate = guard;
-	inst->as.ld.src = workspace_addr(r, shared, expr_add_int(l->pool, element, part * buffer_n_elems(r->op->dst.buffer)));
-	inst->as.ld.dst = (struct wregs){part ? r->other : r->partial, slot, 1};
+	inst->as.ld.src = workspace_addr(
+		r, shared, expr_add_int(l->pool, element, part * buffer_n_elems(r->op->dst.buffer)));
+	inst->as.ld.dst = (struct wregs){ part ? r->other : r->partial, slot, 1 };
 	inst->as.ld.bytes = dtype_bits(r->type) / 8;
 	lower_close(l, outer);
 	if (part)
@@ -312,7 +338,8 @@ static void reduce_warps(struct reduction *r, const struct wshared *shared)
 static const struct wreg *scratch(struct reduction *r, const char *suffix, int64_t n_slots)
 {
 	struct lower *l = r->l;
-	const char *name = arena_printf(l->cx->arena, "%s_%s", sym_text(l->cx->names, r->op->dst.buffer->name), suffix);
+	const char *name = arena_printf(l->cx->arena, "%s_%s",
+	                                sym_text(l->cx->names, r->op->dst.buffer->name), suffix);
 
 	return warp_new_reg(l->warp, intern_text(l->cx->names, name), r->type, n_slots);
 }
@@ -327,12 +354,18 @@ void lower_reduce(struct lower *l, struct stmt *stmt)
 {
 	const struct op_reduce *op = &stmt->as.op.as.reduce;
 	const struct stmt_plan *plan = &l->solution->plans[stmt->id];
-	struct reduction r = {.l = l, .op = op, .plan = &plan->as.reduce, .type = working_type(op->dst.buffer->type)};
+	struct reduction r = {
+		.l = l, .op = op, .plan = &plan->as.reduce, .type = working_type(op->dst.buffer->type)
+	};
 
 	if (!plan->has_plan)
 		BUG("reduction at statement %u has no plan", stmt->id);
 	r.source = l->reg_of[op->src.buffer->id];
 	r.result = l->reg_of[op->dst.buffer->id];
+	if (!r.source || !r.result) {
+		lower_error(l, "a reduction of memory that is no fragment is known, but not supported yet");
+		return;
+	}
 	r.partial = scratch(&r, "part", r.result->n_slots);
 	r.other = scratch(&r, "other", r.result->n_slots);
 	if (!reduce_slots(&r))

@@ -1,5 +1,6 @@
 /*
- * Scalars outside of parallel loops: every thread does the same to its own registers, or to an address of its own.
+ * Scalars outside of parallel loops: every thread does the same to its own registers, or to an
+ * address of its own.
  *
  *     acc[0] = A[bx] + 1          ld A_s <- A[bx] 4 ; set acc[0] = A_s[0] + 1
  */
@@ -17,21 +18,25 @@ static const struct expr *scalar_value(struct lower *l, const struct expr *e)
 }
 
 /* Indices of an element, loads inside them emitted. */
-static void scalar_index(struct lower *l, const struct buffer *buffer, const struct expr *const *index, const struct expr **out)
+static void scalar_index(struct lower *l, const struct buffer *buffer,
+                         const struct expr *const *index, const struct expr **out)
 {
 	for (uint32_t d = 0; d < buffer->rank; d++)
 		out[d] = scalar_value(l, index[d]);
 }
 
-static struct waddr element_addr(struct lower *l, const struct buffer *buffer, const struct expr *const *index)
+static struct waddr element_addr(struct lower *l, const struct buffer *buffer,
+                                 const struct expr *const *index)
 {
-	const struct layout *layout = buffer->scope == SCOPE_SHARED ? l->solution->buffers[buffer->id].layout : NULL;
+	const struct layout *layout =
+		buffer->scope == SCOPE_SHARED ? l->solution->buffers[buffer->id].layout : NULL;
 	const struct expr *offset = access_offset(&l->space, buffer, layout, index);
 
 	return layout ? lower_shared_addr(l, buffer, offset) : lower_global_addr(buffer, offset);
 }
 
-static const struct expr *memory_element(struct lower *l, const struct buffer *buffer, const struct expr *const *index)
+static const struct expr *memory_element(struct lower *l, const struct buffer *buffer,
+                                         const struct expr *const *index)
 {
 	const char *name = arena_printf(l->cx->arena, "%s_s", sym_text(l->cx->names, buffer->name));
 	struct wreg *reg = warp_new_reg(l->warp, intern_text(l->cx->names, name), buffer->type, 1);
@@ -42,23 +47,29 @@ static const struct expr *memory_element(struct lower *l, const struct buffer *b
 	inst->predicate = buffer->scope == SCOPE_GLOBAL ? lower_bounds(l, buffer, index) : NULL;
 	inst->as.ld.src = element_addr(l, buffer, index);
 	reg->is_uniform = !l->n_divergent && lower_is_uniform(l, inst->as.ld.src.offset);
-	inst->as.ld.dst = (struct wregs){reg, expr_int(l->pool, 0), 1};
+	inst->as.ld.dst = (struct wregs){ reg, expr_int(l->pool, 0), 1 };
 	inst->as.ld.bytes = dtype_bits(buffer->type) / 8;
 	if (l->shared_of[buffer->id])
 		lower_did(l, l->shared_of[buffer->id], true, false, false);
 	return expr_reg(l->pool, reg, buffer->type, expr_int(l->pool, 0));
 }
 
-/* One element of a fragment outside of a parallel loop: only where all threads have it in the same slot. */
-static const struct expr *fragment_element(struct lower *l, const struct buffer *buffer, const struct expr *const *index)
+/*
+ * One element of a fragment outside of a parallel loop: only where all threads have it in the same
+ * slot.
+ */
+static const struct expr *fragment_element(struct lower *l, const struct buffer *buffer,
+                                           const struct expr *const *index)
 {
 	const struct layout *layout = l->solution->buffers[buffer->id].layout;
 	const struct expr *tid = expr_of_var(l->pool, l->space.tid);
 	const struct expr *replica = layout_replica_expr(l->pool, layout, tid);
 	const struct expr *slot = layout_axis_expr(l->pool, layout, AXIS_SLOT, index, replica);
 
-	if (layout_axis_expr(l->pool, layout, AXIS_THREAD, index, replica) != tid || expr_uses(slot, l->space.tid)) {
-		lower_error(l, "an element of fragment %s outside of T.Parallel belongs to one thread only", sym_text(l->cx->names, buffer->name));
+	if (layout_axis_expr(l->pool, layout, AXIS_THREAD, index, replica) != tid ||
+	    expr_uses(slot, l->space.tid)) {
+		lower_error(l, "an element of fragment %s outside of T.Parallel belongs to one thread only",
+		            sym_text(l->cx->names, buffer->name));
 		return expr_int(l->pool, 0);
 	}
 	return slot;
@@ -77,9 +88,11 @@ static const struct expr *scalar_load(void *user, const struct expr *load)
 		return memory_element(l, buffer, index);
 	case SCOPE_LOCAL:
 	case SCOPE_VAR:
-		return expr_reg(l->pool, l->reg_of[buffer->id], buffer->type, lower_flat_index(l, buffer, index));
+		return expr_reg(l->pool, l->reg_of[buffer->id], buffer->type,
+		                lower_flat_index(l, buffer, index));
 	case SCOPE_FRAGMENT:
-		return expr_reg(l->pool, l->reg_of[buffer->id], buffer->type, fragment_element(l, buffer, index));
+		return expr_reg(l->pool, l->reg_of[buffer->id], buffer->type,
+		                fragment_element(l, buffer, index));
 	case N_SCOPES:
 		break;
 	}
@@ -96,7 +109,7 @@ const struct expr *lower_scalar(struct lower *l, const struct expr *e)
 void lower_let(struct lower *l, struct stmt *stmt)
 {
 	const struct var *var = stmt->as.let.var;
-	struct use_list loads = {.arena = l->cx->arena};
+	struct use_list loads = { .arena = l->cx->arena };
 	const struct expr *value = lower_scalar(l, stmt->as.let.value);
 
 	if (!value)
@@ -111,10 +124,12 @@ void lower_let(struct lower *l, struct stmt *stmt)
 	map_set(l->cx->arena, &l->subst.of_var, var->id, (void *)(uintptr_t)value);
 }
 
-static void store_element(struct lower *l, const struct buffer *buffer, const struct expr *const *index, const struct expr *value)
+static void store_element(struct lower *l, const struct buffer *buffer,
+                          const struct expr *const *index, const struct expr *value)
 {
 	const char *name = arena_printf(l->cx->arena, "%s_s", sym_text(l->cx->names, buffer->name));
-	const struct wreg *reg = warp_new_reg(l->warp, intern_text(l->cx->names, name), buffer->type, 1);
+	const struct wreg *reg =
+		warp_new_reg(l->warp, intern_text(l->cx->names, name), buffer->type, 1);
 	const struct expr *zero = expr_int(l->pool, 0), *predicate = NULL;
 	struct waddr addr = element_addr(l, buffer, index);
 
@@ -122,13 +137,15 @@ static void store_element(struct lower *l, const struct buffer *buffer, const st
 	if (buffer->scope == SCOPE_GLOBAL)
 		predicate = lower_bounds(l, buffer, index);
 	if (!expr_uses(addr.offset, l->space.tid))
-		predicate = expr_and(l->pool, predicate, expr_binary(l->pool, BIN_EQ, expr_of_var(l->pool, l->space.tid), zero));
+		predicate =
+			expr_and(l->pool, predicate,
+		             expr_binary(l->pool, BIN_EQ, expr_of_var(l->pool, l->space.tid), zero));
 	if (l->shared_of[buffer->id])
 		lower_before_write(l, l->shared_of[buffer->id]);
 	struct winst *inst = lower_inst(l, WOP_st);
 	inst->predicate = predicate;
 	inst->as.st.dst = addr;
-	inst->as.st.src = (struct wregs){reg, zero, 1};
+	inst->as.st.src = (struct wregs){ reg, zero, 1 };
 	inst->as.st.bytes = dtype_bits(buffer->type) / 8;
 	if (l->shared_of[buffer->id])
 		lower_did(l, l->shared_of[buffer->id], false, true, false);
@@ -139,6 +156,8 @@ void lower_scalar_store(struct lower *l, struct stmt *stmt)
 	const struct buffer *buffer = stmt->as.store.buffer;
 	const struct expr *index[MAX_RANK], *value = lower_scalar(l, stmt->as.store.value);
 
+	if (stmt->as.store.atomic)
+		lower_error(l, "an atomic store is known, but not supported yet for this target");
 	scalar_index(l, buffer, stmt->as.store.index, index);
 	if (!value || l->failed)
 		return;

@@ -190,7 +190,8 @@ struct wnode *warp_add_inst(struct warp_program *program, struct wblock *block, 
 	return node;
 }
 
-struct wnode *warp_add_loop(struct warp_program *program, struct wblock *block, struct wloop_head head)
+struct wnode *warp_add_loop(struct warp_program *program, struct wblock *block,
+                            struct wloop_head head)
 {
 	sym_t wanted = intern_text(program->cx->names, head.name);
 	struct var *var;

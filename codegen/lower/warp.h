@@ -229,7 +229,8 @@ struct wloop_head {
 	bool unroll;
 	struct span span;
 };
-struct wnode *warp_add_loop(struct warp_program *program, struct wblock *block, struct wloop_head head);
+struct wnode *warp_add_loop(struct warp_program *program, struct wblock *block,
+                            struct wloop_head head);
 struct wnode *warp_add_if(struct warp_program *program, struct wblock *block,
                           const struct expr *condition, struct span span);
 struct wnode *warp_add_while(struct warp_program *program, struct wblock *block,

@@ -187,7 +187,9 @@ static bool read_loop(struct wreader *reader, struct wblock *block, bool unroll,
 	extent = wread_expr(reader);
 	if (!extent)
 		return false;
-	node = warp_add_loop(reader->program, block, (struct wloop_head){ sym_text(reader->cx->names, name), extent, unroll, (struct span){ 0 } });
+	node = warp_add_loop(reader->program, block,
+	                     (struct wloop_head){ sym_text(reader->cx->names, name), extent, unroll,
+	                                          (struct span){ 0 } });
 	node->comment = comment;
 	vec_push(reader->cx->arena, &reader->scope, (struct scope_var){ name, node->as.loop.var });
 	ok = read_body(reader, &node->span, &node->as.loop.body, indent);

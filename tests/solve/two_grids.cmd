@@ -1,1 +1,1 @@
-$TL analyze two_grids.tl --no-db
+$TL analyze two_grids.tl --strict --no-db

@@ -1,0 +1,45 @@
+/*
+ * What a tile program may say and the solver does not take yet: it is named, with its line, before
+ * anything is solved, so that no answer rests on a part that was left out.
+ */
+#include "analyzer/solve/solve_internal.h"
+
+/* E0640 about a buffer. */
+static bool refuse(struct solver *solver, const struct buffer *buffer, const char *what)
+{
+	diag_report(&solver->cx->diags, DIAG_E0640, buffer->span,
+	            "%s %s, which is known, but not supported yet for this target",
+	            sym_text(solver->cx->names, buffer->name), what);
+	return false;
+}
+
+/* Buffers of the launch, and arguments. */
+static bool check_buffer(struct solver *solver, const struct buffer *buffer)
+{
+	if (!buffer->is_param && buffer->launch != solver->launch->index)
+		return true;
+	if (buffer->alias_of)
+		return refuse(solver, buffer, "is another shape of a buffer's memory (T.view, T.reshape)");
+	if (buffer->base)
+		return refuse(solver, buffer, "is a tensor at an address (T.make_tensor)");
+	if (buffer->map)
+		return refuse(solver, buffer, "has an annotated layout in global memory");
+	if (buffer->type.kind != TYPE_BOOL && dtype_bits(buffer->type) < 8)
+		return refuse(solver, buffer, "has elements of under 8 bits");
+	return true;
+}
+
+bool solve_supported(struct solver *solver)
+{
+	bool ok = true;
+
+	if (solver->launch->is_implicit) {
+		diag_report(&solver->cx->diags, DIAG_E0213, solver->launch->span,
+		            "this stands outside T.Kernel: nothing launches it");
+		diag_help(&solver->cx->diags, "open a launch: with T.Kernel(blocks, threads=128) as bx:");
+		return false;
+	}
+	for (uint32_t i = 0; i < solver->program->buffers.n; i++)
+		ok = check_buffer(solver, solver->program->buffers.p[i]) && ok;
+	return ok;
+}

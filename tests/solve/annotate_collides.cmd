@@ -1,0 +1,1 @@
+$TL analyze annotate.tl --no-db --set layout=collide

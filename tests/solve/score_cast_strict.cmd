@@ -1,0 +1,1 @@
+$TL analyze score_cast.tl --strict --no-db

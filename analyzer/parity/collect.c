@@ -1,7 +1,7 @@
 /*
- * From statements to ops: every tile op and every outermost T.Parallel nest is one entry, in program
- * order, with the buffers it touches in the order in which TileLang visits them: a statement's
- * target, then its value from left to right.
+ * From statements to ops: every tile op and every outermost T.Parallel nest is one entry, in
+ * program order, with the buffers it touches in the order in which TileLang visits them: a
+ * statement's target, then its value from left to right.
  */
 #include "analyzer/parity/parity_internal.h"
 
@@ -13,9 +13,10 @@ enum { MAX_DEPTH = 400 };
 struct collector {
 	struct pinfer *infer;
 	struct ploop *loop; /* inside a parallel nest */
-	struct map seen; /* expressions of the statement that were visited */
+	struct map seen;    /* expressions of the statement that were visited */
 	const struct stmt *stmt;
-	const struct expr *condition; /* around the present expression; NULL: none */
+	const struct expr *condition;  /* around the present expression; NULL: none */
+	int64_t thread_min, n_threads; /* that get to the present statement */
 };
 
 static bool is_memory(const struct buffer *buffer)
@@ -261,6 +262,8 @@ static struct pop *new_op(struct collector *c, enum pop_kind kind, const struct 
 
 	op->kind = kind;
 	op->stmt = stmt;
+	op->thread_min = c->thread_min;
+	op->n_threads = c->n_threads;
 	vec_push(c->infer->arena, &c->infer->ops, op);
 	return op;
 }
@@ -304,6 +307,27 @@ static void finish_loop(struct collector *c, struct pop *op)
 	c->loop = NULL;
 }
 
+/* A tile's atomic stands as a loop whose one statement has the loop's own place in the file. */
+static bool is_atomic_tile(const struct stmt *stmt)
+{
+	const struct block *body = &stmt->as.loop.body;
+	const struct stmt *store = body->stmts.n == 1 ? body->stmts.p[0] : NULL;
+
+	return store && store->kind == STMT_STORE && store->as.store.atomic &&
+	       store->span.begin == stmt->span.begin && store->span.end == stmt->span.end;
+}
+
+static void set_atomic(struct pop *op)
+{
+	const struct stmt *store = op->stmt->as.loop.body.stmts.p[0];
+	const struct expr *value = store->as.store.value;
+
+	op->kind = POP_ATOMIC;
+	if (store->as.store.is_bulk && value->kind == EXPR_LOAD &&
+	    value->as.buffer->scope == SCOPE_SHARED)
+		op->bulk_source = value->as.buffer;
+}
+
 static void collect_parallel(struct collector *c, const struct stmt *stmt)
 {
 	struct ploop *loop = new_loop(c, stmt);
@@ -312,6 +336,8 @@ static void collect_parallel(struct collector *c, const struct stmt *stmt)
 	op->loop = loop;
 	loop->coalesced_width = stmt->as.loop.coalesced_width;
 	visit_inner_loop(c, stmt);
+	if (is_atomic_tile(stmt))
+		set_atomic(op);
 	finish_loop(c, op);
 }
 
@@ -344,8 +370,8 @@ static bool make_index(struct pinfer *infer, const struct ploop *loop, const str
 			continue;
 		if (at == loop->rank)
 			return false;
-		index[d] = expr_add(infer->pool, region->min[d],
-		                    expr_of_var(infer->pool, loop->vars[at++]));
+		index[d] =
+			expr_add(infer->pool, region->min[d], expr_of_var(infer->pool, loop->vars[at++]));
 	}
 	return at == loop->rank;
 }
@@ -357,8 +383,7 @@ static const struct expr *bounds(struct collector *c, const struct region *regio
 	const struct expr *all = NULL;
 
 	for (uint32_t d = 0; d < region->buffer->rank; d++) {
-		const struct expr *inside =
-			expr_lt(c->infer->pool, index[d], region->buffer->shape[d]);
+		const struct expr *inside = expr_lt(c->infer->pool, index[d], region->buffer->shape[d]);
 
 		if (region->extent[d] == 1 || expr_is_true(inside))
 			continue;
@@ -369,17 +394,16 @@ static const struct expr *bounds(struct collector *c, const struct region *regio
 }
 
 /* The nest of a copy: one loop a dimension of the operand that is nearer to the registers. */
-static void collect_copy(struct collector *c, const struct stmt *stmt)
+static void collect_copy(struct collector *c, const struct stmt *stmt, const struct op_copy *copy)
 {
-	const struct op_copy *copy = &stmt->as.op.as.copy;
 	const struct region *src = &copy->src, *dst = &copy->dst;
-	const struct region *base =
-		scope_level(src->buffer) >= scope_level(dst->buffer) ? src : dst;
+	const struct region *base = scope_level(src->buffer) >= scope_level(dst->buffer) ? src : dst;
 	const struct expr *src_index[MAX_RANK], *dst_index[MAX_RANK];
 	struct pop *op = new_op(c, POP_COPY, stmt);
 	struct ploop *loop = new_loop(c, stmt);
 
 	op->loop = loop;
+	op->copy_op = *copy;
 	loop->coalesced_width = copy->coalesced_width;
 	for (uint32_t d = 0; d < base->buffer->rank; d++) {
 		struct var *var;
@@ -392,9 +416,15 @@ static void collect_copy(struct collector *c, const struct stmt *stmt)
 		loop->shape[loop->rank++] = loop->inner_extent = base->extent[d];
 		loop->n_points *= base->extent[d];
 	}
+	if (loop->rank == 0) { /* one element: a loop of one round */
+		loop->vars[0] = loop->inner_var =
+			expr_new_var(c->infer->pool, VAR_LOOP, base->buffer->name, DTYPE_I32);
+		loop->shape[0] = loop->inner_extent = 1;
+	}
 	c->stmt = stmt;
 	c->seen = (struct map){ 0 };
-	if (!make_index(c->infer, loop, src, src_index) || !make_index(c->infer, loop, dst, dst_index)) {
+	if (!make_index(c->infer, loop, src, src_index) ||
+	    !make_index(c->infer, loop, dst, dst_index)) {
 		op->kind = POP_OTHER;
 		c->loop = NULL;
 		return;
@@ -410,27 +440,73 @@ static void collect_copy(struct collector *c, const struct stmt *stmt)
 		visit_expr(c, dst->min[d], 0);
 	if (!dtype_equal(src->buffer->type, dst->buffer->type))
 		add_cast(loop, dst->buffer->type, src->buffer->type);
+	if (loop->rank == 0)
+		loop->rank = 1;
 	parity_copy_facts(c->infer, op);
 	finish_loop(c, op);
 }
 
 /* ---- the walk ---- */
 
+/* The three ways to write a copy. */
+static bool find_copy(const struct op *op, struct op_copy *copy)
+{
+	*copy = (struct op_copy){ 0 };
+	if (op->kind == OP_copy)
+		*copy = op->as.copy;
+	else if (op->kind == OP_tma_copy)
+		*copy = (struct op_copy){ .src = op->as.tma_copy.src, .dst = op->as.tma_copy.dst };
+	else if (op->kind == OP_async_copy)
+		*copy = (struct op_copy){ .src = op->as.async_copy.src, .dst = op->as.async_copy.dst };
+	return copy->src.buffer != NULL;
+}
+
+static void set_gemm(struct pop *op, const struct op *tile_op)
+{
+	const struct op_wgmma_gemm *gemm = &tile_op->as.wgmma_gemm;
+
+	if (tile_op->kind == OP_gemm) {
+		op->gemm_op = tile_op->as.gemm;
+		return;
+	}
+	op->gemm_op = (struct op_gemm){
+		.a = gemm->a,
+		.b = gemm->b,
+		.c = gemm->c,
+		.clear_accum = gemm->clear_accum,
+		.transpose_a = gemm->transpose_a,
+		.transpose_b = gemm->transpose_b,
+		.policy = gemm->policy,
+	};
+}
+
+static enum pop_kind kind_of(const struct op *op)
+{
+	if (op->kind == OP_gemm || op->kind == OP_wgmma_gemm)
+		return POP_GEMM;
+	if (op->kind == OP_reduce)
+		return POP_REDUCE;
+	return op->kind == OP_scan ? POP_SCAN : POP_OTHER;
+}
+
 static void collect_op(struct collector *c, struct stmt *stmt)
 {
 	struct op *tile_op = &stmt->as.op;
+	struct op_copy copy;
 	enum operand_role role;
 	struct pop *op;
 
-	if (tile_op->kind == OP_copy) {
-		collect_copy(c, stmt);
+	if (find_copy(tile_op, &copy)) {
+		collect_copy(c, stmt, &copy);
+		op = vec_last(&c->infer->ops);
+		op->copy.is_explicit = tile_op->kind != OP_copy;
+		if (tile_op->kind == OP_tma_copy && copy.dst.buffer->scope == SCOPE_SHARED)
+			op->copy.is_tma_load = c->infer->target->has_tma;
 		return;
 	}
-	op = new_op(c,
-	            tile_op->kind == OP_gemm     ? POP_GEMM
-	            : tile_op->kind == OP_reduce ? POP_REDUCE
-	                                         : POP_OTHER,
-	            stmt);
+	op = new_op(c, kind_of(tile_op), stmt);
+	if (op->kind == POP_GEMM)
+		set_gemm(op, tile_op);
 	for (uint32_t i = 0;; i++) {
 		struct region *region = op_region(tile_op, i, &role);
 
@@ -450,6 +526,57 @@ static void collect_scalar_store(struct collector *c, const struct stmt *stmt)
 		visit_statement_exprs(c, stmt, stmt->as.store.index[d]);
 }
 
+static void collect_block(struct collector *c, const struct block *block, uint32_t depth);
+
+/* Does the thread's number alone decide? Then the range of those of the present threads for which
+ * the condition is `wanted`. */
+static bool find_range(struct collector *c, const struct expr *condition, bool wanted,
+                       int64_t range[2])
+{
+	struct pinfer *infer = c->infer;
+	const struct var *tx = infer->launch->thread[0];
+	int64_t *values = parity_values(infer), first = -1, last = -1, n = 0;
+	struct expr_code *code;
+
+	if (!tx || !condition->is_index || !expr_uses(condition, tx))
+		return false;
+	code = expr_compile(infer->arena, condition);
+	for (int64_t t = c->thread_min; t < c->thread_min + c->n_threads; t++) {
+		values[tx->id] = t;
+		if ((expr_run(code, values) != 0) != wanted)
+			continue;
+		first = first < 0 ? t : first;
+		last = t;
+		n++;
+	}
+	values[tx->id] = 0;
+	range[0] = first;
+	range[1] = n;
+	return n > 0 && last - first + 1 == n;
+}
+
+/* The threads of a branch that the condition gives to a range of them are that range. */
+static void collect_branch(struct collector *c, const struct stmt *stmt, bool wanted,
+                           uint32_t depth)
+{
+	int64_t thread_min = c->thread_min, n_threads = c->n_threads, range[2];
+
+	if (find_range(c, stmt->as.if_.condition, wanted, range)) {
+		c->thread_min = range[0];
+		c->n_threads = range[1];
+	}
+	collect_block(c, wanted ? &stmt->as.if_.then : &stmt->as.if_.otherwise, depth + 1);
+	c->thread_min = thread_min;
+	c->n_threads = n_threads;
+}
+
+static void collect_if(struct collector *c, const struct stmt *stmt, uint32_t depth)
+{
+	visit_statement_exprs(c, stmt, stmt->as.if_.condition);
+	collect_branch(c, stmt, true, depth);
+	collect_branch(c, stmt, false, depth);
+}
+
 static void collect_block(struct collector *c, const struct block *block, uint32_t depth)
 {
 	for (uint32_t i = 0; i < block->stmts.n && depth < MAX_DEPTH; i++) {
@@ -466,9 +593,7 @@ static void collect_block(struct collector *c, const struct block *block, uint32
 				collect_block(c, &stmt->as.loop.body, depth + 1);
 			break;
 		case STMT_IF:
-			visit_statement_exprs(c, stmt, stmt->as.if_.condition);
-			collect_block(c, &stmt->as.if_.then, depth + 1);
-			collect_block(c, &stmt->as.if_.otherwise, depth + 1);
+			collect_if(c, stmt, depth);
 			break;
 		case STMT_WHILE:
 			visit_statement_exprs(c, stmt, stmt->as.while_.condition);
@@ -488,7 +613,7 @@ static void collect_block(struct collector *c, const struct block *block, uint32
 
 void parity_collect(struct pinfer *infer)
 {
-	struct collector c = { .infer = infer };
+	struct collector c = { .infer = infer, .n_threads = infer->n_threads };
 
 	collect_block(&c, &infer->launch->body, 0);
 }
@@ -546,8 +671,8 @@ void parity_view_elems(struct pinfer *infer, struct ploop *loop, struct pfused *
 		int64_t element = 0;
 
 		for (uint32_t d = 0; d < use->buffer->rank; d++)
-			element = element * buffer_extent(use->buffer, d) +
-			          (code[d] ? expr_run(code[d], values) : 0);
+			element =
+				element * buffer_extent(use->buffer, d) + (code[d] ? expr_run(code[d], values) : 0);
 		elems[p] = (int32_t)(element >= 0 && element < n_elems ? element : 0);
 		next_point(loop, values);
 	}

@@ -8,6 +8,18 @@
 
 #include <string.h>
 
+/* ---- settings of the compiler ---- */
+
+bool parity_config(const struct pinfer *infer, const char *name)
+{
+	const struct tile_program *program = infer->program;
+
+	for (uint32_t i = 0; i < program->pass_configs.n; i++)
+		if (!strcmp(sym_text(program->cx->names, program->pass_configs.p[i].name), name))
+			return program->pass_configs.p[i].value != 0;
+	return false;
+}
+
 /* ---- conditions ---- */
 
 static bool all_inside(const struct region *region, struct expr_pool *pool)
@@ -68,15 +80,15 @@ static bool is_contiguous(const struct region *region)
 			return false;
 		if (whole && region->buffer->strides[d] && region->extent[d] != 1)
 			return false;
-		whole = whole && extent == region->extent[d] && expr_is_int(region->min[d], &min) &&
-		        min == 0;
+		whole =
+			whole && extent == region->extent[d] && expr_is_int(region->min[d], &min) && min == 0;
 	}
 	return true;
 }
 
 void parity_copy_facts(struct pinfer *infer, struct pop *op)
 {
-	const struct op_copy *copy = &op->stmt->as.op.as.copy;
+	const struct op_copy *copy = &op->copy_op;
 	bool is_load =
 		copy->src.buffer->scope == SCOPE_GLOBAL && copy->dst.buffer->scope == SCOPE_SHARED;
 	bool is_store =
@@ -97,6 +109,8 @@ void parity_copy_facts(struct pinfer *infer, struct pop *op)
 	op->copy.store_1d = is_store && flat;
 	op->copy.bulk_load = is_load && possible && row_fits(global);
 	op->copy.bulk_store = is_store && possible && row_fits(global);
+	if (parity_config(infer, "tl.disable_tma_lower"))
+		op->copy.store_1d = op->copy.bulk_store = false;
 	op->copy.shared_is_whole = n_region_elems(shared) == buffer_n_elems(shared->buffer);
 }
 
@@ -104,7 +118,7 @@ void parity_copy_facts(struct pinfer *infer, struct pop *op)
 
 static bool may_load(const struct pop *op)
 {
-	return op->kind == POP_COPY && op->copy.bulk_load;
+	return op->kind == POP_COPY && op->copy.bulk_load && !op->copy.is_explicit;
 }
 
 static struct pop *op_of(struct pinfer *infer, const struct stmt *stmt)
@@ -185,7 +199,7 @@ static void split_before(struct pinfer *infer, const struct stmt *loop)
 			break;
 		if (!may_load(op))
 			continue;
-		reader.buffer = op->stmt->as.op.as.copy.dst.buffer;
+		reader.buffer = op->copy_op.dst.buffer;
 		tile_walk((struct block *)(uintptr_t)scheduled_body(loop), find_read, &reader);
 		op->copy.is_tma_load = reader.found;
 	}
@@ -197,7 +211,7 @@ void parity_split(struct pinfer *infer)
 	struct block *body = (struct block *)(uintptr_t)&infer->launch->body;
 	const struct block *scheduled;
 
-	if (!infer->target->has_tma)
+	if (!infer->target->has_tma || parity_config(infer, "tl.disable_warp_specialized"))
 		return;
 	tile_walk(body, find_loop, &finder);
 	if (!finder.found)

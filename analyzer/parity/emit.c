@@ -12,8 +12,7 @@ const struct expr *emit_expr(struct emitter *emitter, const struct expr *e)
 	return e ? expr_substitute(emitter->infer->pool, e, &emitter->subst) : NULL;
 }
 
-struct wblock *emit_open(struct emitter *emitter, const struct var *var,
-                         const struct expr *extent)
+struct wblock *emit_open(struct emitter *emitter, const struct var *var, const struct expr *extent)
 {
 	struct wloop_head head = { "i", extent, true, emitter->span };
 	struct wnode *node = warp_add_loop(emitter->warp, emitter->block, head);
@@ -47,11 +46,10 @@ const struct wshared *emit_shared(struct emitter *emitter, const struct buffer *
 	return *shared;
 }
 
-const struct wshared *emit_workspace(struct emitter *emitter, const char *name,
-                                     struct dtype type)
+const struct wshared *emit_workspace(struct emitter *emitter, const char *name, struct dtype type)
 {
-	struct wshared *shared = warp_new_shared(
-		emitter->warp, intern_text(emitter->infer->cx->names, name), type);
+	struct wshared *shared =
+		warp_new_shared(emitter->warp, intern_text(emitter->infer->cx->names, name), type);
 
 	shared->n_versions = 1;
 	return shared;
@@ -129,9 +127,8 @@ const struct expr *emit_table(struct emitter *emitter, const int64_t *values, in
 	struct expr_pool *pool = emitter->infer->pool;
 	int64_t n_all = emitter->infer->n_threads * n;
 	const struct int_table *table = expr_new_table(pool, values, (uint64_t)n_all);
-	const struct expr *thread = expr_of_var(pool, emitter->warp->tid);
 
-	return expr_table(pool, table, expr_add(pool, expr_mul_int(pool, thread, n), at));
+	return expr_table(pool, table, expr_add(pool, expr_mul_int(pool, emitter->thread, n), at));
 }
 
 /* ---- the walk ---- */
@@ -154,53 +151,124 @@ static void emit_op(struct emitter *emitter, const struct stmt *stmt)
 		return;
 	op = emitter->infer->ops.p[at];
 	emitter->span = stmt->span;
+	emitter->infer->n_threads = op->n_threads;
+	emitter->thread =
+		expr_add_int(emitter->infer->pool, expr_of_var(emitter->infer->pool, emitter->warp->tid),
+	                 -op->thread_min);
+	emitter->thread_min = op->thread_min;
 	switch (op->kind) {
 	case POP_LOOP:
 		emit_partitioned(emitter, at);
+		break;
+	case POP_ATOMIC:
+		if (op->bulk_source)
+			emit_barrier(emitter);
+		else
+			emit_partitioned(emitter, at);
 		break;
 	case POP_COPY:
 		emit_copy(emitter, at);
 		break;
 	case POP_GEMM:
-		emitter->touches.n = 0;
+		emit_barrier(emitter);
 		emit_gemm(emitter, op);
 		break;
 	case POP_REDUCE:
 		emit_reduce(emitter, op);
 		break;
+	case POP_SCAN:
 	case POP_OTHER:
+		emit_barrier(emitter);
 		break;
 	}
 }
 
 static void emit_block(struct emitter *emitter, const struct block *block);
 
+/*
+ * A short loop without a barrier is unrolled by the compiler, and what the next iteration
+ * overwrites is never stored.
+ */
+static void keep_last_stores(struct emitter *emitter, const struct var *var,
+                             const struct expr *extent)
+{
+	enum { MAX_UNROLLED = 4 };
+	struct expr_pool *pool = emitter->infer->pool;
+	int64_t n;
+
+	if (!expr_is_int(extent, &n) || n > MAX_UNROLLED)
+		return;
+	for (uint32_t i = 0; i < emitter->touches.n; i++) {
+		const struct touch *touch = &emitter->touches.p[i];
+		const struct expr *is_last =
+			expr_binary(pool, BIN_EQ, expr_of_var(pool, var), expr_int(pool, n - 1));
+
+		if (touch->is_write && touch->owner && touch->block == emitter->block)
+			emit_guard_nodes(emitter, touch, is_last);
+	}
+}
+
+void emit_guard_nodes(struct emitter *emitter, const struct touch *touch,
+                      const struct expr *condition)
+{
+	struct expr_pool *pool = emitter->infer->pool;
+
+	for (uint32_t i = touch->first; i < touch->last; i++) {
+		struct wnode *node = touch->block->nodes.p[i];
+
+		if (node->kind == WNODE_LOOP)
+			node->as.loop.extent =
+				expr_select(pool, condition, node->as.loop.extent, expr_int(pool, 0));
+	}
+}
+
+/* What an iteration leaves without a barrier meets the next iteration's first accesses. */
+static void rehearse(struct emitter *emitter, const struct block *body)
+{
+	struct wblock aside = { 0 }, *outer = emitter->block;
+
+	emitter->block = arena_new(emitter->infer->arena, struct wblock);
+	*emitter->block = aside;
+	emitter->n_rehearsals++;
+	emit_block(emitter, body);
+	emitter->n_rehearsals--;
+	emitter->block = outer;
+}
+
 static void emit_loop(struct emitter *emitter, const struct stmt *stmt)
 {
 	const struct loop *loop = &stmt->as.loop;
 	struct wblock *outer;
+	const struct expr *extent = emit_expr(emitter, loop->extents[0]);
+	uint32_t n_barriers, n_outer = emitter->touches.n;
+	struct touch *pending = arena_array(emitter->infer->arena, struct touch, n_outer + 1);
 
 	emitter->span = stmt->span;
-	emitter->touches.n = 0;
-	outer = emit_open(emitter, loop->vars[0], emit_expr(emitter, loop->extents[0]));
+	if (n_outer > 0)
+		memcpy(pending, emitter->touches.p, n_outer * sizeof(*pending));
+	rehearse(emitter, &loop->body);
+	n_barriers = emitter->n_barriers;
+	outer = emit_open(emitter, loop->vars[0], extent);
 	emit_block(emitter, &loop->body);
+	if (n_barriers == emitter->n_barriers)
+		keep_last_stores(emitter, loop->vars[0], extent);
+	else /* a barrier in a loop's body is none for what follows the loop */
+		for (uint32_t i = 0; i < n_outer; i++)
+			vec_push(emitter->infer->arena, &emitter->touches, pending[i]);
 	emitter->block = outer;
-	emitter->touches.n = 0;
 }
 
 static void emit_if(struct emitter *emitter, const struct stmt *stmt)
 {
 	struct wblock *outer = emitter->block;
-	struct wnode *node = warp_add_if(emitter->warp, outer,
-	                                 emit_expr(emitter, stmt->as.if_.condition), stmt->span);
+	struct wnode *node =
+		warp_add_if(emitter->warp, outer, emit_expr(emitter, stmt->as.if_.condition), stmt->span);
 
-	emitter->touches.n = 0;
 	emitter->block = &node->as.if_.then;
 	emit_block(emitter, &stmt->as.if_.then);
 	emitter->block = &node->as.if_.otherwise;
 	emit_block(emitter, &stmt->as.if_.otherwise);
 	emitter->block = outer;
-	emitter->touches.n = 0;
 }
 
 static void emit_block(struct emitter *emitter, const struct block *block)
@@ -230,7 +298,7 @@ static void emit_block(struct emitter *emitter, const struct block *block)
 			break;
 		case STMT_STORE:
 		case STMT_SYNC:
-			emitter->touches.n = 0;
+			emit_barrier(emitter);
 			break;
 		}
 	}
@@ -255,8 +323,7 @@ static void set_threads(struct emitter *emitter)
 
 /* ---- the table ---- */
 
-static const struct marker *marker_of(const struct emitter *emitter,
-                                      const struct access_site *site)
+static const struct marker *marker_of(const struct emitter *emitter, const struct access_site *site)
 {
 	for (uint32_t i = 0; i < emitter->markers.n; i++)
 		if (emitter->markers.p[i].shared == site->shared)
@@ -300,9 +367,7 @@ static const struct expr *assumed_load(void *user, const struct expr *load)
 void parity_accesses(struct parity *parity, const struct assumed_data *assumed)
 {
 	struct pinfer *infer = parity->model;
-	struct emitter emitter = {
-		.infer = infer, .schedule = parity->schedule, .assumed = assumed
-	};
+	struct emitter emitter = { .infer = infer, .schedule = parity->schedule, .assumed = assumed };
 
 	if (parity->solution->status == SOLVE_CONFLICT)
 		return;
@@ -310,8 +375,9 @@ void parity_accesses(struct parity *parity, const struct assumed_data *assumed)
 	emitter.warp->tile = infer->program;
 	emitter.warp->launch = infer->launch;
 	memcpy(emitter.warp->block, infer->launch->block, sizeof(emitter.warp->block));
-	warp_set_launch(emitter.warp, infer->n_threads, infer->launch->grid);
+	warp_set_launch(emitter.warp, launch_n_threads(infer->launch), infer->launch->grid);
 	emitter.block = &emitter.warp->body;
+	emitter.waits = arena_array(infer->arena, bool, infer->program->n_stmts + 1);
 	emitter.shared_of = arena_array(infer->arena, struct wshared *, infer->program->buffers.n);
 	emitter.subst.on_load = assumed_load;
 	emitter.subst.user = &emitter;

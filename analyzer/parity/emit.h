@@ -19,32 +19,45 @@ struct marker {
 struct touch {
 	const struct buffer *buffer;
 	bool is_write;
-	int16_t *owner; /* by element: the thread that touched it, -1 none, -2 several */
+	int16_t *owner;       /* by element: the thread that touched it, -1 none, -2 several */
+	struct wblock *block; /* where a store's instructions are: nodes first .. last - 1 */
+	uint32_t first, last;
 };
 
 struct emitter {
 	struct pinfer *infer;
 	struct schedule *schedule; /* gets the workspaces */
 	struct warp_program *warp;
-	struct wblock *block; /* where instructions go */
+	struct wblock *block;       /* where instructions go */
 	struct wshared **shared_of; /* by buffer id */
 	struct expr_subst subst;    /* tile variables -> the warp program's */
 	const struct assumed_data *assumed;
+	int64_t thread_min;
+	const struct expr *thread; /* number in the range of threads that run the op */
 	struct span span;
 	vec_of(struct marker) markers;
-	vec_of(struct touch) touches;
+	vec_of(struct touch) touches; /* since the last barrier */
+	uint32_t n_barriers;
+	bool *waits;           /* by statement id: a barrier stands in front of it */
+	struct map workspaces; /* statement id -> struct wshared * */
+	uint32_t n_rehearsals; /* loops around whose body is only walked to see what it leaves behind */
 };
+
+/* All threads meet: nothing is kept in registers across it. */
+static inline void emit_barrier(struct emitter *emitter)
+{
+	emitter->touches.n = 0;
+	emitter->n_barriers++;
+}
 
 /* ---- emit.c ---- */
 
 const struct expr *emit_expr(struct emitter *emitter, const struct expr *e);
 /* Opens a loop; gives the block to go back to. */
-struct wblock *emit_open(struct emitter *emitter, const struct var *var,
-                         const struct expr *extent);
+struct wblock *emit_open(struct emitter *emitter, const struct var *var, const struct expr *extent);
 struct wblock *emit_open_new(struct emitter *emitter, int64_t extent, const struct var **var);
 const struct wshared *emit_shared(struct emitter *emitter, const struct buffer *buffer);
-const struct wshared *emit_workspace(struct emitter *emitter, const char *name,
-                                     struct dtype type);
+const struct wshared *emit_workspace(struct emitter *emitter, const char *name, struct dtype type);
 /* A load or store of `bytes` (split where a lane would move more than 16). */
 struct emit_access {
 	const struct wshared *shared;
@@ -59,16 +72,21 @@ void emit_matrix(struct emitter *emitter, const struct emit_access *access, int6
 /* Byte offset of buffer[index] in shared memory by the layout that was inferred. */
 const struct expr *emit_offset(struct emitter *emitter, const struct buffer *buffer,
                                const struct expr *const *index);
+/* The store's instructions run only where the condition holds. */
+void emit_guard_nodes(struct emitter *emitter, const struct touch *touch,
+                      const struct expr *condition);
 /* table[thread * n + at] */
 const struct expr *emit_table(struct emitter *emitter, const int64_t *values, int64_t n,
                               const struct expr *at);
 
 /* ---- emit_loop.c ---- */
 
+/* The shared accesses of a partitioned loop. */
 void emit_partitioned(struct emitter *emitter, uint32_t op);
 
 /* ---- emit_ops.c ---- */
 
+/* Operand reads, the exchanges between warps, and the shared side of copies. */
 void emit_gemm(struct emitter *emitter, const struct pop *op);
 void emit_reduce(struct emitter *emitter, const struct pop *op);
 void emit_copy(struct emitter *emitter, uint32_t op);

@@ -9,30 +9,57 @@
 #include <assert.h>
 #include <string.h>
 
-/* The point at each (thread, slot), -1 where there is none. */
+/*
+ * The point at each (thread, slot). Places that run nothing (no point, or a replica that is not the
+ * first where only one may act) are not `active`; their point is that of some thread that has one,
+ * so that addresses keep their form.
+ */
 struct places {
 	int64_t n_slots;
 	int64_t *points;
+	int64_t *active;
 	bool is_full;
 };
+
+/* Slots that no thread has take the point of a slot that differs in one bit, lowest bits last. */
+static void fill_slots(int64_t *any, int64_t n_slots, const bool *filled)
+{
+	for (int64_t s = 0; s < n_slots; s++)
+		for (int64_t bit = 2; !filled[s] && bit < n_slots; bit *= 2)
+			if ((s ^ bit) < n_slots && filled[s ^ bit]) {
+				any[s] = any[s ^ bit];
+				break;
+			}
+}
 
 static struct places find_places(struct emitter *emitter, struct pfrag *partition, bool one_replica)
 {
 	struct pinfer *infer = emitter->infer;
 	struct places places = { .n_slots = partition->n_slots, .is_full = true };
-	int64_t n = infer->n_threads * places.n_slots, n_reps = one_replica ? 1 : partition->n_reps;
+	int64_t n_slots = places.n_slots, n = infer->n_threads * n_slots;
+	int64_t *any = arena_array(infer->arena, int64_t, (size_t)n_slots);
+	bool *filled = arena_array(infer->arena, bool, (size_t)n_slots);
 
 	places.points = arena_array(infer->arena, int64_t, (size_t)n);
+	places.active = arena_array(infer->arena, int64_t, (size_t)n);
 	memset(places.points, -1, (size_t)n * sizeof(int64_t));
-	for (int64_t r = 0; r < n_reps; r++)
-		for (int64_t p = 0; p < partition->n_elems; p++) {
-			int64_t thread = pfrag_thread(partition, r, p);
+	for (int64_t r = partition->n_reps - 1; r >= 0; r--)
+		for (int64_t p = partition->n_elems - 1; p >= 0; p--) {
+			int64_t thread = pfrag_thread(partition, r, p), slot = partition->slot[p];
 
-			if (thread < infer->n_threads)
-				places.points[thread * places.n_slots + partition->slot[p]] = p;
+			if (thread >= infer->n_threads)
+				continue;
+			places.points[thread * n_slots + slot] = p;
+			places.active[thread * n_slots + slot] = r == 0 || !one_replica;
+			any[slot] = p;
+			filled[slot] = true;
 		}
-	for (int64_t i = 0; i < n; i++)
-		places.is_full &= places.points[i] >= 0;
+	fill_slots(any, n_slots, filled);
+	for (int64_t i = 0; i < n; i++) {
+		places.is_full &= places.active[i] != 0;
+		if (places.points[i] < 0)
+			places.points[i] = any[i % n_slots];
+	}
 	return places;
 }
 
@@ -55,17 +82,15 @@ static const struct expr *bind_points(struct emitter *emitter, const struct ploo
 	for (uint32_t d = loop->rank; d-- > 0;) {
 		values = arena_array(infer->arena, int64_t, (size_t)n);
 		for (int64_t i = 0; i < n; i++)
-			values[i] = places->points[i] < 0 ? 0 : places->points[i] / inner % loop->shape[d];
+			values[i] = places->points[i] / inner % loop->shape[d];
 		inner *= loop->shape[d];
 		map_set(infer->arena, &subst->of_var, loop->vars[d]->id,
 		        (void *)(uintptr_t)emit_table(emitter, values, places->n_slots, slot));
 	}
 	if (places->is_full)
 		return NULL;
-	values = arena_array(infer->arena, int64_t, (size_t)n);
-	for (int64_t i = 0; i < n; i++)
-		values[i] = places->points[i] >= 0;
-	return expr_binary(infer->pool, BIN_NE, emit_table(emitter, values, places->n_slots, slot),
+	return expr_binary(infer->pool, BIN_NE,
+	                   emit_table(emitter, places->active, places->n_slots, slot),
 	                   expr_int(infer->pool, 0));
 }
 
@@ -89,7 +114,7 @@ static int16_t *owners(struct emitter *emitter, const struct paccess *access,
 	for (int64_t i = 0; i < infer->n_threads * places->n_slots; i++) {
 		int64_t point = places->points[i], element = 0;
 
-		if (point < 0)
+		if (!places->active[i])
 			continue;
 		for (uint32_t d = loop->rank; d-- > 0;) {
 			values[loop->vars[d]->id] = point % loop->shape[d];
@@ -125,19 +150,31 @@ static bool conflict(const struct touch *a, const struct touch *b)
 	return false;
 }
 
-/* The value that the thread itself stored since the last barrier? Notes the use. */
+static bool same_elements(const struct touch *a, const struct touch *b)
+{
+	return a->owner && b->owner &&
+	       !memcmp(a->owner, b->owner, (size_t)buffer_n_elems(a->buffer) * sizeof(*a->owner));
+}
+
+/*
+ * Notes a use. True for a load of what the thread itself stored since the last barrier. A store of
+ * the same elements that nobody else read is dropped when this one overwrites it.
+ */
 static bool note_touch(struct emitter *emitter, struct touch touch)
 {
 	bool forwarded = false;
 
-	for (uint32_t i = 0; i < emitter->touches.n; i++)
-		if (conflict(&emitter->touches.p[i], &touch)) {
-			emitter->touches.n = 0;
-			break;
+	for (uint32_t i = 0; i < emitter->touches.n; i++) {
+		struct touch *other = &emitter->touches.p[i];
+
+		if (other->buffer != touch.buffer || !other->is_write || other->block != emitter->block)
+			continue;
+		forwarded |= !touch.is_write;
+		if (touch.is_write && same_elements(other, &touch)) {
+			emit_guard_nodes(emitter, other, expr_bool(emitter->infer->pool, false));
+			other->last = other->first;
 		}
-	for (uint32_t i = 0; i < emitter->touches.n; i++)
-		forwarded |= emitter->touches.p[i].buffer == touch.buffer &&
-		             emitter->touches.p[i].is_write && !touch.is_write;
+	}
 	vec_push(emitter->infer->arena, &emitter->touches, touch);
 	return forwarded;
 }
@@ -169,7 +206,7 @@ static int64_t *find_offsets(struct emitter *emitter, const struct body *body,
 	out = arena_array(infer->arena, int64_t, (size_t)(n_slots * n_threads));
 	lanes = arena_array(infer->arena, int64_t, (size_t)n_threads);
 	for (int64_t t = 0; t < n_threads; t++)
-		lanes[t] = t;
+		lanes[t] = t + emitter->thread_min;
 	for (int64_t s = 0; s < n_slots; s++) {
 		values[body->slot->id] = s;
 		for (int64_t t = 0; t < n_threads; t += 32) {
@@ -265,25 +302,53 @@ static void emit_slots(struct emitter *emitter, const struct body *body, struct 
 	emitter->block = outer;
 }
 
-static void emit_one(struct emitter *emitter, const struct body *body,
+/*
+ * Element-wise stores that always happen: the compiler joins those of neighbouring slots that lie
+ * side by side. The number of elements that it can join.
+ */
+static int64_t joined_width(struct emitter *emitter, const struct body *scalar,
+                            const struct paccess *access, const int64_t *offsets)
+{
+	int64_t elem = dtype_bits(access->buffer->type) / 8, n_threads = emitter->infer->n_threads;
+	struct body body = *scalar;
+
+	if (!offsets || !access->is_store || access->condition || body.guard || body.width > 1 ||
+	    elem < 1)
+		return body.width;
+	for (body.width = 16 / elem; body.width > 1; body.width /= 2) {
+		bool joins = body.places.n_slots % body.width == 0;
+
+		for (int64_t from = 0; joins && from < body.places.n_slots; from += body.width)
+			joins = offsets[from * n_threads] % (body.width * elem) == 0 &&
+			        is_run(&body, offsets, from, elem, n_threads);
+		if (joins)
+			break;
+	}
+	return body.width > 1 ? body.width : 1;
+}
+
+static void emit_one(struct emitter *emitter, const struct body *loop_body,
                      const struct paccess *access)
 {
 	const struct expr *offset = emit_offset(emitter, access->buffer, access->index);
-	struct access_plan plan =
-		plan_access(emitter, body, access, find_offsets(emitter, body, offset));
+	const int64_t *offsets = find_offsets(emitter, loop_body, offset);
 	int64_t elem = dtype_bits(access->buffer->type) / 8;
+	struct body body = *loop_body;
+	struct access_plan plan;
 	struct emit_access out = {
 		.shared = emit_shared(emitter, access->buffer),
 		.offset = offset,
-		.predicate = expr_and(emitter->infer->pool, body->guard, access->condition),
+		.predicate = expr_and(emitter->infer->pool, body.guard, access->condition),
 		.bytes = elem > 0 ? elem : 1,
 		.is_store = access->is_store,
 	};
 
 	emitter->span = access->span;
-	emit_slots(emitter, body, out, plan.scalars, plan.n_scalars);
-	out.bytes *= body->width;
-	emit_slots(emitter, body, out, plan.vectors, plan.n_vectors);
+	body.width = joined_width(emitter, loop_body, access, offsets);
+	plan = plan_access(emitter, &body, access, offsets);
+	emit_slots(emitter, &body, out, plan.scalars, plan.n_scalars);
+	out.bytes *= body.width;
+	emit_slots(emitter, &body, out, plan.vectors, plan.n_vectors);
 }
 
 static bool seen_before(const struct ploop *loop, uint32_t at)
@@ -302,23 +367,50 @@ static bool seen_before(const struct ploop *loop, uint32_t at)
 	return false;
 }
 
-/* Loads first, then stores, as a statement does. */
-static void emit_accesses(struct emitter *emitter, const struct body *body)
+/* Loads first, then stores, as a statement does: the numbers of the shared accesses. */
+static uint32_t order_accesses(const struct body *body, uint32_t *order)
 {
+	uint32_t n = 0;
+
 	for (int stores = 0; stores < 2; stores++)
 		for (uint32_t i = 0; i < body->thread->accesses.n; i++) {
 			const struct paccess *access = &body->thread->accesses.p[i];
-			const struct paccess *written = &body->loop->accesses.p[i];
-			struct touch touch = { access->buffer, access->is_store, NULL };
 
-			if (access->buffer->scope != SCOPE_SHARED || access->is_store != (stores == 1) ||
-			    seen_before(body->thread, i))
-				continue;
-			touch.owner = owners(emitter, written, &body->places, body->loop);
-			if (note_touch(emitter, touch))
-				continue;
-			emit_one(emitter, body, access);
+			if (access->buffer->scope == SCOPE_SHARED && access->is_store == (stores == 1) &&
+			    !seen_before(body->thread, i))
+				order[n++] = i;
 		}
+	return n;
+}
+
+/* A barrier stands in front of the loop when any of its accesses needs one. */
+static void emit_accesses(struct emitter *emitter, const struct body *body)
+{
+	struct arena *arena = emitter->infer->arena;
+	uint32_t *order = arena_array(arena, uint32_t, body->thread->accesses.n + 1);
+	uint32_t n = order_accesses(body, order), at;
+	struct touch *touches = arena_array(arena, struct touch, n + 1);
+	bool *wait = &emitter->waits[body->loop->stmt->id];
+
+	for (uint32_t k = 0; k < n; k++) {
+		const struct paccess *written = &body->loop->accesses.p[order[k]];
+
+		touches[k] = (struct touch){ .buffer = written->buffer, .is_write = written->is_store };
+		touches[k].owner = owners(emitter, written, &body->places, body->loop);
+		for (uint32_t i = 0; i < emitter->touches.n; i++)
+			*wait |= conflict(&emitter->touches.p[i], &touches[k]);
+	}
+	if (*wait)
+		emit_barrier(emitter);
+	for (uint32_t k = 0; k < n; k++) {
+		if (note_touch(emitter, touches[k]))
+			continue;
+		at = emitter->touches.n - 1;
+		emitter->touches.p[at].block = emitter->block;
+		emitter->touches.p[at].first = emitter->block->nodes.n;
+		emit_one(emitter, body, &body->thread->accesses.p[order[k]]);
+		emitter->touches.p[at].last = emitter->block->nodes.n;
+	}
 }
 
 void emit_partitioned(struct emitter *emitter, uint32_t at)
@@ -341,13 +433,11 @@ void emit_partitioned(struct emitter *emitter, uint32_t at)
 	}
 	if (!partition || !touches_shared)
 		return;
-	body.places = find_places(emitter, partition,
-	                          partition->n_reps > 1 && !loop->stores_fragment);
+	body.places = find_places(emitter, partition, partition->n_reps > 1 && !loop->stores_fragment);
 	slot = expr_new_var(infer->pool, VAR_LOOP, intern_text(infer->cx->names, "s"), DTYPE_I32);
 	slot->max = body.places.n_slots - 1;
 	body.slot = slot;
-	body.guard =
-		bind_points(emitter, loop, &body.places, &subst, expr_of_var(infer->pool, slot));
+	body.guard = bind_points(emitter, loop, &body.places, &subst, expr_of_var(infer->pool, slot));
 	thread = parity_rewrite(infer, loop, &subst);
 	if (loop->serial_vars.n == 0) {
 		thread->inner_var = slot;

@@ -1,7 +1,7 @@
 /*
  * Gemms, reductions and copies. Facts: TileLang 0.1.15, tilelang/cuda/intrinsics/macro (ldmatrix of
- * a whole 16 x 32-byte tile at a time, wgmma), src/tl_templates/cuda/reduce.h (AllReduce: offsets of
- * 32 threads and more go through shared memory), src/cuda/op/copy.cc (LowerLDSM).
+ * a whole 16 x 32-byte tile at a time, wgmma), src/tl_templates/cuda/reduce.h (AllReduce: offsets
+ * of 32 threads and more go through shared memory), src/cuda/op/copy.cc (LowerLDSM).
  */
 #include "analyzer/parity/emit.h"
 
@@ -29,11 +29,11 @@ static void emit_marker(struct emitter *emitter, const struct buffer *buffer, in
 
 static void emit_wgmma(struct emitter *emitter, const struct pop *op)
 {
-	const struct op_gemm *gemm = &op->stmt->as.op.as.gemm;
+	const struct op_gemm *gemm = &op->gemm_op;
 	const struct gemm_plan *plan = &op->gemm;
 	int64_t k_bits = plan->k * dtype_bits(gemm->a.buffer->type);
-	int64_t n = plan->m / plan->warps_m / 16 * (plan->n / plan->warps_n / plan->wgmma_n) *
-	            (k_bits / 256);
+	int64_t n =
+		plan->m / plan->warps_m / 16 * (plan->n / plan->warps_n / plan->wgmma_n) * (k_bits / 256);
 
 	if (gemm->a.buffer->scope == SCOPE_SHARED)
 		emit_marker(emitter, gemm->a.buffer, 64 * 32, n);
@@ -66,14 +66,16 @@ static void emit_ldmatrix(struct emitter *emitter, const struct mma_operand *o,
                           const struct expr *s, const struct expr *k)
 {
 	struct expr_pool *pool = emitter->infer->pool;
-	const struct expr *lane = expr_mod_int(pool, expr_of_var(pool, emitter->warp->tid), 32);
+	const struct expr *lane = expr_mod_int(pool, emitter->thread, 32);
 	int64_t n_matrices = o->tile_s == 16 ? 4 : 2;
 	int64_t chunk = 128 / dtype_bits(o->region->buffer->type), n_rows = o->swapped ? 16 : o->tile_s;
 	const struct expr *row = expr_mod_int(pool, lane, n_rows);
-	const struct expr *column =
-		expr_mul_int(pool, expr_mod_int(pool, expr_div_int(pool, lane, n_rows), 8 * n_matrices / n_rows),
-	                 chunk);
-	struct emit_access access = {
+	const struct expr *column = expr_div_int(pool, lane, n_rows);
+
+	struct emit_access access;
+
+	column = expr_mul_int(pool, expr_mod_int(pool, column, 8 * n_matrices / n_rows), chunk);
+	access = (struct emit_access){
 		.shared = emit_shared(emitter, o->region->buffer),
 		.offset = operand_offset(emitter, o, expr_add(pool, s, o->swapped ? column : row),
 		                         expr_add(pool, k, o->swapped ? row : column)),
@@ -89,21 +91,20 @@ static void emit_elements(struct emitter *emitter, const struct mma_operand *o,
 {
 	struct expr_pool *pool = emitter->infer->pool;
 	uint32_t bits = dtype_bits(o->region->buffer->type);
-	const struct expr *lane = expr_mod_int(pool, expr_of_var(pool, emitter->warp->tid), 32);
+	const struct expr *lane = expr_mod_int(pool, emitter->thread, 32);
 	int64_t run = bits >= 32 ? 1 : 32 / bits, n = o->tile_s * o->tile_k / 32;
 
 	for (int64_t slot = 0; slot < n; slot++) {
 		int64_t half = o->is_a ? slot / run / 2 : slot / run % 2;
 		int64_t row = o->is_a ? slot / run % 2 : slot / run / 2;
-		const struct expr *own_s =
-			expr_add_int(pool, expr_div_int(pool, lane, 4), 8 * row);
+		const struct expr *own_s = expr_add_int(pool, expr_div_int(pool, lane, 4), 8 * row);
 		const struct expr *own_k =
 			expr_add_int(pool, expr_mul_int(pool, expr_mod_int(pool, lane, 4), run),
 		                 4 * run * half + slot % run);
 		struct emit_access access = {
 			.shared = emit_shared(emitter, o->region->buffer),
-			.offset = operand_offset(emitter, o, expr_add(pool, s, own_s),
-			                         expr_add(pool, k, own_k)),
+			.offset =
+				operand_offset(emitter, o, expr_add(pool, s, own_s), expr_add(pool, k, own_k)),
 			.bytes = bits / 8,
 		};
 
@@ -121,7 +122,7 @@ static void emit_operand(struct emitter *emitter, const struct gemm_plan *plan,
 	bool by_matrix = !(o->swapped && dtype_bits(o->region->buffer->type) != 16);
 
 	emit_open_new(emitter, o->n_tiles, &tile);
-	warp = expr_div_int(pool, expr_of_var(pool, emitter->warp->tid), 32 * o->warp_stride);
+	warp = expr_div_int(pool, emitter->thread, 32 * o->warp_stride);
 	warp = expr_mod_int(pool, warp, o->warps);
 	s = expr_add(pool, expr_mul_int(pool, warp, o->warp_rows),
 	             expr_mul_int(pool, expr_of_var(pool, tile), o->tile_s));
@@ -135,19 +136,28 @@ static void emit_operand(struct emitter *emitter, const struct gemm_plan *plan,
 
 void emit_gemm(struct emitter *emitter, const struct pop *op)
 {
-	const struct op_gemm *gemm = &op->stmt->as.op.as.gemm;
+	const struct op_gemm *gemm = &op->gemm_op;
 	const struct gemm_plan *plan = &op->gemm;
 	int64_t columns = plan->n / plan->warps_n, rows = plan->m / plan->warps_m;
 	struct mma_operand a = {
-		.region = &gemm->a, .is_a = true, .swapped = gemm->transpose_a != 0, .tile_s = 16,
-		.tile_k = 256 / dtype_bits(gemm->a.buffer->type), .n_tiles = rows / 16,
-		.warps = plan->warps_m, .warp_stride = 1, .warp_rows = rows,
+		.region = &gemm->a,
+		.is_a = true,
+		.swapped = gemm->transpose_a != 0,
+		.tile_s = 16,
+		.tile_k = 256 / dtype_bits(gemm->a.buffer->type),
+		.n_tiles = rows / 16,
+		.warps = plan->warps_m,
+		.warp_stride = 1,
+		.warp_rows = rows,
 	};
 	struct mma_operand b = {
-		.region = &gemm->b, .swapped = gemm->transpose_b == 0,
+		.region = &gemm->b,
+		.swapped = gemm->transpose_b == 0,
 		.tile_s = columns % 16 == 0 ? 16 : 8,
 		.tile_k = 256 / dtype_bits(gemm->b.buffer->type),
-		.warps = plan->warps_n, .warp_stride = plan->warps_m, .warp_rows = columns,
+		.warps = plan->warps_n,
+		.warp_stride = plan->warps_m,
+		.warp_rows = columns,
 	};
 
 	if (plan->wgmma_n) {
@@ -168,7 +178,7 @@ static void emit_exchange(struct emitter *emitter, const struct wshared *workspa
                           int64_t distance, int64_t bytes)
 {
 	struct expr_pool *pool = emitter->infer->pool;
-	const struct expr *thread = expr_of_var(pool, emitter->warp->tid);
+	const struct expr *thread = emitter->thread;
 	struct emit_access access = {
 		.shared = workspace,
 		.offset = expr_mul_int(pool, thread, bytes),
@@ -177,8 +187,7 @@ static void emit_exchange(struct emitter *emitter, const struct wshared *workspa
 	};
 
 	emit_access(emitter, &access);
-	access.offset =
-		expr_mul_int(pool, expr_xor(pool, thread, expr_int(pool, distance)), bytes);
+	access.offset = expr_mul_int(pool, expr_xor(pool, thread, expr_int(pool, distance)), bytes);
 	access.is_store = false;
 	emit_access(emitter, &access);
 }
@@ -200,9 +209,9 @@ static uint32_t find_splits(const struct pfrag *source, uint32_t dim, struct spl
 		int64_t stride = pfrag_thread(source, 0, div * step) - pfrag_thread(source, 0, 0);
 		int64_t extent = 2;
 
-		while (div * extent < n && pfrag_thread(source, 0, div * extent * step) -
-		                                   pfrag_thread(source, 0, 0) ==
-		                               stride * extent)
+		while (div * extent < n &&
+		       pfrag_thread(source, 0, div * extent * step) - pfrag_thread(source, 0, 0) ==
+		           stride * extent)
 			extent++;
 		while (extent > 1 && n % (div * extent) != 0)
 			extent--;
@@ -228,13 +237,18 @@ static const struct wshared *reduce_workspace(struct emitter *emitter, const str
 	struct pinfer *infer = emitter->infer;
 	const struct buffer *dst = stmt->as.op.as.reduce.dst.buffer;
 	struct shared_place place = { .workspace_of = stmt, .n_versions = 1, .align_bytes = 128 };
+	const struct wshared *workspace = map_get(&emitter->workspaces, stmt->id);
 	struct schedule *schedule = emitter->schedule;
 
+	if (workspace)
+		return workspace;
 	place.version_bytes = (infer->n_threads * dtype_bits(dst->type) / 8 + 127) / 128 * 128;
 	place.offset_bytes = (schedule->shared_bytes + 127) / 128 * 128;
 	schedule->shared_bytes = place.offset_bytes + place.version_bytes;
 	vec_push(infer->arena, &schedule->places, place);
-	return emit_workspace(emitter, parity_workspace_name(infer->cx, stmt), dst->type);
+	workspace = emit_workspace(emitter, parity_workspace_name(infer->cx, stmt), dst->type);
+	map_set(infer->arena, &emitter->workspaces, stmt->id, (void *)(uintptr_t)workspace);
+	return workspace;
 }
 
 void emit_reduce(struct emitter *emitter, const struct pop *op)
@@ -258,7 +272,7 @@ void emit_reduce(struct emitter *emitter, const struct pop *op)
 
 		if (splits[i].extent * splits[i].stride <= 32)
 			continue;
-		emitter->touches.n = 0;
+		emit_barrier(emitter);
 		if (!workspace)
 			workspace = reduce_workspace(emitter, op->stmt);
 		outer = emit_open_new(emitter, result->n_slots, &var);
@@ -272,15 +286,13 @@ void emit_reduce(struct emitter *emitter, const struct pop *op)
 /* ---- copies ---- */
 
 /* Is the fragment's lane map the 8 x 8 matrix's, with pairs in consecutive slots? */
-static bool matrix_form(const struct pinfer *infer, const struct ploop *loop,
-                        const struct pfrag *fragment, bool transposed)
+static bool matrix_form(const struct ploop *loop, const struct pfrag *fragment, bool transposed)
 {
 	int64_t columns = loop->shape[loop->rank - 1];
 
 	if (fragment->n_reps > 1 || fragment->n_elems != loop->n_points ||
 	    (transposed ? loop->shape[loop->rank - 2] : columns) % 2 != 0)
 		return false;
-	(void)infer;
 	for (int64_t p = 0; p < loop->n_points; p++) {
 		int64_t j = p % columns, i = p / columns % loop->shape[loop->rank - 2];
 		int64_t lane = transposed ? j % 8 * 4 + i % 8 / 2 : i % 8 * 4 + j % 8 / 2;
@@ -316,7 +328,7 @@ struct matrix_copy {
 static bool find_matrix_copy(const struct emitter *emitter, const struct pop *op,
                              struct matrix_copy *out)
 {
-	const struct op_copy *copy = &op->stmt->as.op.as.copy;
+	const struct op_copy *copy = &op->copy_op;
 	const struct target *target = emitter->infer->target;
 	const struct ploop *loop = op->loop;
 
@@ -333,8 +345,8 @@ static bool find_matrix_copy(const struct emitter *emitter, const struct pop *op
 		return false;
 	if (out->is_load && !dtype_equal(copy->src.buffer->type, copy->dst.buffer->type))
 		return false;
-	out->transposed = !matrix_form(emitter->infer, loop, out->fragment, false);
-	return !out->transposed || matrix_form(emitter->infer, loop, out->fragment, true);
+	out->transposed = !matrix_form(loop, out->fragment, false);
+	return !out->transposed || matrix_form(loop, out->fragment, true);
 }
 
 /* Each lane gives the address of one row of 8 elements. */
@@ -396,11 +408,11 @@ void emit_copy(struct emitter *emitter, uint32_t at)
 	struct matrix_copy matrix = { 0 };
 
 	if (op->copy.is_tma_load || op->copy.bulk_store || op->copy.store_1d) {
-		emitter->touches.n = 0;
+		emit_barrier(emitter);
 		return;
 	}
 	if (find_matrix_copy(emitter, op, &matrix)) {
-		emitter->touches.n = 0;
+		emit_barrier(emitter);
 		emit_matrix_copy(emitter, op, &matrix);
 		return;
 	}

@@ -96,6 +96,72 @@ static void enqueue_users(struct engine *engine, const struct buffer *buffer, ui
 	}
 }
 
+/* ---- views ---- */
+
+static const struct buffer *storage_of(const struct buffer *buffer)
+{
+	while (buffer->alias_of)
+		buffer = buffer->alias_of;
+	return buffer;
+}
+
+/* The map of a buffer of another shape over the same elements. */
+static const struct layout *reshaped(struct pinfer *infer, const struct layout *layout,
+                                     const struct buffer *view)
+{
+	int64_t shape[MAX_RANK], index[MAX_RANK] = { 0 }, e = 0;
+	int64_t *table = arena_array(infer->arena, int64_t, (size_t)buffer_n_elems(view));
+	struct layout *out;
+
+	for (uint32_t d = 0; d < view->rank; d++)
+		shape[d] = buffer_extent(view, d);
+	out = layout_new_memory(infer->arena, view->rank, shape, layout->elem_bits);
+	do
+		table[e++] = layout_at(layout, index, 0).offset;
+	while (layout_next_index(layout, index));
+	out->table = table;
+	layout_finish(out);
+	return out;
+}
+
+/* What a buffer's layout says of another view of its memory, element for element. */
+static void set_view(struct pinfer *infer, const struct buffer *buffer, const struct buffer *view)
+{
+	const struct pfrag *fragment = infer->state.frag[buffer->id];
+	const struct layout *shared = infer->state.shared[buffer->id];
+
+	if (fragment) {
+		struct pfrag *out = arena_new(infer->arena, struct pfrag);
+
+		*out = *fragment;
+		out->rank = view->rank;
+		for (uint32_t d = 0; d < view->rank; d++)
+			out->shape[d] = buffer_extent(view, d);
+		infer->state.frag[view->id] = out;
+	} else if (shared) {
+		infer->state.shared[view->id] = reshaped(infer, shared, view);
+	}
+}
+
+/* All views of the buffer's memory that have no layout get its own. */
+static void spread_to_views(struct engine *engine, const struct buffer *buffer, uint32_t at,
+                            bool wake)
+{
+	const struct tile_program *program = engine->infer->program;
+
+	for (uint32_t i = 0; i < program->buffers.n; i++) {
+		const struct buffer *view = program->buffers.p[i];
+
+		if (view == buffer || storage_of(view) != storage_of(buffer) ||
+		    is_known(engine->infer, view) || buffer_n_elems(view) != buffer_n_elems(buffer) ||
+		    dtype_bits(view->type) != dtype_bits(buffer->type) || view->rank == 0)
+			continue;
+		set_view(engine->infer, buffer, view);
+		if (wake)
+			enqueue_users(engine, view, at);
+	}
+}
+
 /* ---- rules of the other ops ---- */
 
 /* The result lives where the reduced rows' threads are. */
@@ -115,8 +181,7 @@ static struct pfrag *reduced(struct pinfer *infer, const struct op_reduce *reduc
 			int64_t element = (e / inner * extent + r % extent) * inner + e % inner;
 
 			if (element < source->n_elems)
-				out->thread[r * out->n_elems + e] =
-					pfrag_thread(source, r / extent, element);
+				out->thread[r * out->n_elems + e] = pfrag_thread(source, r / extent, element);
 		}
 	pfrag_number_slots(out);
 	pfrag_finish(out);
@@ -135,8 +200,7 @@ static enum presult reduce_rule(struct pinfer *infer, const struct pop *op, enum
 		return P_OK;
 	fresh = (struct pfrag_view){ reduced(infer, reduce), NULL };
 	if (!infer->state.frag[dst->id]) {
-		updates->items[updates->n++] =
-			(struct pupdate){ .buffer = dst, .frag = fresh.fragment };
+		updates->items[updates->n++] = (struct pupdate){ .buffer = dst, .frag = fresh.fragment };
 		return P_OK;
 	}
 	old = (struct pfrag_view){ infer->state.frag[dst->id], NULL };
@@ -147,10 +211,9 @@ static enum presult reduce_rule(struct pinfer *infer, const struct pop *op, enum
 }
 
 /* Fragments inside the region's bounds are in every thread when TMA takes the copy. */
-static void replicate_indices(struct pinfer *infer, const struct pop *op,
-                              struct pupdates *updates)
+static void replicate_indices(struct pinfer *infer, const struct pop *op, struct pupdates *updates)
 {
-	const struct op_copy *copy = &op->stmt->as.op.as.copy;
+	const struct op_copy *copy = &op->copy_op;
 
 	for (uint32_t i = 0; i < op->loop->fragments.n; i++) {
 		const struct buffer *buffer = op->loop->fragments.p[i].buffer;
@@ -185,7 +248,7 @@ static enum presult copy_rule(struct pinfer *infer, uint32_t at, enum plevel lev
                               struct pupdates *updates)
 {
 	struct pop *op = infer->ops.p[at];
-	const struct op_copy *copy = &op->stmt->as.op.as.copy;
+	const struct op_copy *copy = &op->copy_op;
 	bool is_store = op->copy.store_1d || op->copy.bulk_store;
 	const struct buffer *shared = is_store ? copy->src.buffer : copy->dst.buffer;
 	bool flat = false, tma = op->copy.is_tma_load || op->copy.bulk_store;
@@ -204,6 +267,42 @@ static enum presult copy_rule(struct pinfer *infer, uint32_t at, enum plevel lev
 		.shared = is_store ? parity_tma_store_shared(infer->arena, shared)
 		                   : parity_tma_load_shared(infer->arena, shared),
 	};
+	return P_OK;
+}
+
+/* What TMA reduces from is swizzled like what it stores. */
+static void atomic_rule(struct pinfer *infer, const struct pop *op, enum plevel level,
+                        struct pupdates *updates)
+{
+	const struct buffer *source = op->bulk_source;
+	uint32_t bits = source ? dtype_bits(source->type) : 0;
+
+	if (!source || level != LEVEL_FREE || source->rank < 2 || infer->state.shared[source->id])
+		return;
+	updates->items[updates->n++] = (struct pupdate){
+		.buffer = source,
+		.shared = bits == 16 || bits == 32 ? parity_tma_store_shared(infer->arena, source)
+		                                   : parity_tma_load_shared(infer->arena, source),
+	};
+}
+
+/* Scans work on row-major shared buffers. */
+static enum presult scan_rule(struct pinfer *infer, const struct pop *op, enum plevel level,
+                              struct pupdates *updates)
+{
+	const struct op_scan *scan = &op->stmt->as.op.as.scan;
+	const struct buffer *both[2] = { scan->src.buffer, scan->dst.buffer };
+
+	for (int i = 0; i < 2 && level == LEVEL_STRICT; i++) {
+		if (both[i]->scope != SCOPE_SHARED || (i == 1 && both[0] == both[1]))
+			continue;
+		if (!is_row_major(infer->state.shared[both[i]->id]))
+			return parity_fail(infer, P_FATAL, op->stmt, both[i], "a scan needs it row-major");
+		updates->items[updates->n++] = (struct pupdate){
+			.buffer = both[i],
+			.shared = parity_swizzle(infer->arena, both[i], 0),
+		};
+	}
 	return P_OK;
 }
 
@@ -261,6 +360,7 @@ static enum presult step(struct engine *engine, uint32_t at, enum plevel level, 
 	struct pupdates updates = { 0 };
 	enum presult result = P_OK;
 
+	infer->n_threads = op->n_threads;
 	switch (op->kind) {
 	case POP_LOOP:
 		result = parity_loop(infer, at, level, &updates);
@@ -274,6 +374,12 @@ static enum presult step(struct engine *engine, uint32_t at, enum plevel level, 
 	case POP_REDUCE:
 		result = reduce_rule(infer, op, level, &updates);
 		break;
+	case POP_ATOMIC:
+		atomic_rule(infer, op, level, &updates);
+		break;
+	case POP_SCAN:
+		result = scan_rule(infer, op, level, &updates);
+		break;
 	case POP_OTHER:
 		break;
 	}
@@ -286,6 +392,7 @@ static enum presult step(struct engine *engine, uint32_t at, enum plevel level, 
 		}
 		infer->state.frag[update->buffer->id] = update->frag;
 		infer->state.shared[update->buffer->id] = update->shared;
+		spread_to_views(engine, update->buffer, at, wake);
 		if (wake)
 			enqueue_users(engine, update->buffer, at);
 	}
@@ -315,7 +422,8 @@ static void find_components(struct engine *engine)
 					const struct pop *other = engine->infer->ops.p[j];
 
 					for (uint32_t u = 0; u < other->touched.n; u++)
-						if (other->touched.p[u] == engine->infer->ops.p[i]->touched.p[t] &&
+						if (storage_of(other->touched.p[u]) ==
+						        storage_of(engine->infer->ops.p[i]->touched.p[t]) &&
 						    engine->component[i] != engine->component[j]) {
 							uint32_t least = engine->component[i] < engine->component[j]
 							                     ? engine->component[i]
@@ -392,12 +500,45 @@ static void seed_floating(struct pinfer *infer)
 		const struct buffer *buffer = infer->program->buffers.p[i];
 		int64_t shape[MAX_RANK];
 
-		if (!infer->floating[i] || buffer->scope != SCOPE_FRAGMENT)
+		if (!infer->floating[i] || buffer->scope != SCOPE_FRAGMENT || infer->state.frag[i])
 			continue;
 		for (uint32_t d = 0; d < buffer->rank; d++)
 			shape[d] = buffer_extent(buffer, d);
 		infer->state.frag[i] =
 			pfrag_everywhere(infer->arena, buffer->rank, shape, infer->n_threads);
+	}
+}
+
+static struct pfrag *annotated_fragment(struct pinfer *infer, const struct layout *layout)
+{
+	struct pfrag *out = pfrag_new(infer->arena, layout->rank, layout->shape, layout->n_replicas);
+
+	for (int64_t r = 0; r < out->n_reps; r++) {
+		int64_t index[MAX_RANK] = { 0 }, e = 0;
+
+		do {
+			struct place place = layout_at(layout, index, r);
+
+			out->thread[r * out->n_elems + e] = (int32_t)place.thread;
+			out->slot[e++] = (int32_t)place.slot;
+		} while (layout_next_index(layout, index));
+	}
+	pfrag_finish(out);
+	return out;
+}
+
+/* Layouts that the kernel gives itself. */
+static void seed_annotations(struct pinfer *infer)
+{
+	for (uint32_t i = 0; i < infer->program->buffers.n; i++) {
+		const struct buffer *buffer = infer->program->buffers.p[i];
+
+		if (!buffer->annotation)
+			continue;
+		if (buffer->scope == SCOPE_SHARED)
+			infer->state.shared[i] = buffer->annotation;
+		else if (buffer->scope == SCOPE_FRAGMENT)
+			infer->state.frag[i] = annotated_fragment(infer, buffer->annotation);
 	}
 }
 
@@ -410,6 +551,7 @@ enum presult parity_engine(struct pinfer *infer)
 	engine.queued = arena_array(infer->arena, bool, engine.n_ops + 1);
 	engine.component = arena_array(infer->arena, uint32_t, engine.n_ops + 1);
 	infer->state = state_copy(infer);
+	seed_annotations(infer);
 	seed_floating(infer);
 	for (uint32_t i = 0; i < engine.n_ops && result == P_OK; i++)
 		result = step(&engine, i, LEVEL_STRICT, false);

@@ -1,8 +1,8 @@
 /*
  * What a gemm demands: instruction, warp grid, fragments of C and of operands in registers, layouts
  * of operands in shared memory. Facts: TileLang 0.1.15, src/cuda/op/gemm.cc (instruction, warp
- * partition), tilelang/cuda/intrinsics/macro (fragments), src/layout/gemm_layouts.cc (swizzles); the
- * lane maps are those of the PTX ISA's fragment figures for mma.m16n8 and wgmma.
+ * partition), tilelang/cuda/intrinsics/macro (fragments), src/layout/gemm_layouts.cc (swizzles);
+ * the lane maps are those of the PTX ISA's fragment figures for mma.m16n8 and wgmma.
  */
 #include "analyzer/parity/parity_internal.h"
 
@@ -12,11 +12,44 @@
 
 /* ---- shared layouts ---- */
 
+/* Types below a byte: the map of the bytes, as a table. */
+static const struct layout *swizzle_small(struct arena *arena, const struct buffer *buffer,
+                                          int64_t span_bytes)
+{
+	int64_t shape[MAX_RANK], index[MAX_RANK] = { 0 }, packed[MAX_RANK];
+	int64_t n_each = 8 / (int64_t)dtype_bits(buffer->type), n = buffer_n_elems(buffer), e = 0;
+	uint32_t last = buffer->rank - 1;
+	int64_t *table = arena_array(arena, int64_t, (size_t)n);
+	const struct layout *bytes;
+	struct layout *layout;
+
+	for (uint32_t d = 0; d <= last; d++)
+		shape[d] = buffer_extent(buffer, d);
+	if (shape[last] % n_each != 0)
+		return NULL;
+	shape[last] /= n_each;
+	bytes = layout_swizzled(arena, buffer->rank, shape, 8, span_bytes);
+	shape[last] *= n_each;
+	layout = layout_new_memory(arena, buffer->rank, shape, dtype_bits(buffer->type));
+	if (!bytes)
+		return NULL;
+	do {
+		memcpy(packed, index, sizeof(packed));
+		packed[last] /= n_each;
+		table[e++] = layout_at(bytes, packed, 0).offset;
+	} while (layout_next_index(layout, index));
+	layout->table = table;
+	layout_finish(layout);
+	return layout;
+}
+
 const struct layout *parity_swizzle(struct arena *arena, const struct buffer *buffer,
                                     int64_t span_bytes)
 {
 	int64_t shape[MAX_RANK];
 
+	if (span_bytes > 0 && dtype_bits(buffer->type) < 8)
+		return swizzle_small(arena, buffer, span_bytes);
 	for (uint32_t d = 0; d < buffer->rank; d++)
 		shape[d] = buffer_extent(buffer, d);
 	if (span_bytes == 0)
@@ -119,7 +152,8 @@ static bool wgmma_types(const struct op_gemm *gemm, int64_t k)
 static bool uses_wgmma(const struct pinfer *infer, const struct op_gemm *gemm,
                        const struct gemm_plan *plan)
 {
-	return infer->target->compute == 90 && plan->m >= 64 && infer->n_threads / 32 % 4 == 0 &&
+	return !parity_config(infer, "tl.disable_wgmma") && infer->target->compute == 90 &&
+	       plan->m >= 64 && infer->n_threads / 32 % 4 == 0 &&
 	       gemm->b.buffer->scope == SCOPE_SHARED && wgmma_types(gemm, plan->k);
 }
 
@@ -200,11 +234,11 @@ static void atom_place(uint32_t bits, bool is_a, int64_t s, int64_t k, int32_t p
 struct operand_shape {
 	bool is_a, is_wgmma, swapped; /* swapped: K outermost */
 	uint32_t bits;
-	int64_t warps, others; /* warps along its own dimension, and along the other */
+	int64_t warps, others;  /* warps along its own dimension, and along the other */
 	int64_t tile_k, tile_s; /* atom */
 };
 
-/* Where row s, column k of the whole operand is; replica r is the warp along the other dimension. */
+/* Where row s, column k of the operand is; replica r is the warp along the other dimension. */
 static void operand_place(const struct operand_shape *shape, int64_t extent, const int64_t at[3],
                           int32_t place[2])
 {
@@ -215,8 +249,8 @@ static void operand_place(const struct operand_shape *shape, int64_t extent, con
 
 	atom_place(shape->bits, shape->is_a, s % shape->tile_s, k % shape->tile_k, place);
 	place[1] += (int32_t)(slots * (repeat + k / shape->tile_k * atoms));
-	place[0] += (int32_t)(shape->is_a ? 32 * (warp + shape->warps * r)
-	                                  : 32 * (r + shape->others * warp));
+	place[0] +=
+		(int32_t)(shape->is_a ? 32 * (warp + shape->warps * r) : 32 * (r + shape->others * warp));
 }
 
 static struct pfrag *operand_fragment(struct arena *arena, const struct buffer *buffer,
@@ -254,9 +288,8 @@ static struct pfrag *accumulator(struct arena *arena, const struct gemm_plan *pl
 		int64_t lane = 4 * (i % 8) + j % 8 / 2;
 
 		out->thread[e] = (int32_t)(lane + 32 * (warp + plan->warps_m * (j / columns)));
-		out->slot[e] =
-			(int32_t)(slots * (repeat * (columns / width) + j % columns / width) +
-		              4 * (j % width / 8) + 2 * (i % 16 / 8) + j % 2);
+		out->slot[e] = (int32_t)(slots * (repeat * (columns / width) + j % columns / width) +
+		                         4 * (j % width / 8) + 2 * (i % 16 / 8) + j % 2);
 	}
 	pfrag_finish(out);
 	return out;
@@ -326,7 +359,7 @@ static void add_update(struct pupdates *updates, struct pupdate update)
 static bool add_operand(struct pinfer *infer, struct pupdates *updates, const struct pop *op,
                         bool is_a)
 {
-	const struct op_gemm *gemm = &op->stmt->as.op.as.gemm;
+	const struct op_gemm *gemm = &op->gemm_op;
 	const struct gemm_plan *plan = &op->gemm;
 	const struct buffer *buffer = is_a ? gemm->a.buffer : gemm->b.buffer;
 	struct pupdate update = { .buffer = buffer };
@@ -359,7 +392,7 @@ enum presult parity_gemm(struct pinfer *infer, uint32_t at, enum plevel level,
                          struct pupdates *updates)
 {
 	struct pop *op = infer->ops.p[at];
-	const struct op_gemm *gemm = &op->stmt->as.op.as.gemm;
+	const struct op_gemm *gemm = &op->gemm_op;
 
 	if (level != LEVEL_STRICT)
 		return P_OK;
@@ -369,10 +402,9 @@ enum presult parity_gemm(struct pinfer *infer, uint32_t at, enum plevel level,
 	if (!add_operand(infer, updates, op, true) || !add_operand(infer, updates, op, false))
 		return parity_fail(infer, P_FATAL, op->stmt, gemm->a.buffer,
 		                   "an operand's shape has no layout");
-	add_update(updates,
-	           (struct pupdate){ .buffer = gemm->c.buffer,
-	                             .frag = gemm->c.buffer->scope == SCOPE_FRAGMENT
-	                                         ? accumulator(infer->arena, &op->gemm)
-	                                         : NULL });
+	add_update(updates, (struct pupdate){ .buffer = gemm->c.buffer,
+	                                      .frag = gemm->c.buffer->scope == SCOPE_FRAGMENT
+	                                                  ? accumulator(infer->arena, &op->gemm)
+	                                                  : NULL });
 	return P_OK;
 }

@@ -34,6 +34,11 @@ static struct pfrag *from_buffer(struct pinfer *infer, const struct ploop *loop,
 	else
 		pfrag_number_slots(out);
 	pfrag_finish(out);
+	if (use->is_plain) { /* a part of the fragment's own map */
+		(void)pfrag_injective(fragment);
+		out->n_slots = fragment->n_slots;
+		out->form = fragment->form;
+	}
 	return out;
 }
 
@@ -206,8 +211,7 @@ static bool group_points(struct arena *arena, const struct ploop *loop, const st
 		groups->points[use->elems[p] * most + count[use->elems[p]]++] = (int32_t)p;
 	for (int64_t e = 0; e < n_elems; e++) {
 		if (count[e] == 0 && e > 0)
-			memcpy(groups->points + e * most, groups->points,
-			       sizeof(int32_t) * (size_t)most);
+			memcpy(groups->points + e * most, groups->points, sizeof(int32_t) * (size_t)most);
 		else if (count[e] != most)
 			return false;
 	}
@@ -246,8 +250,7 @@ static struct pfrag *complete(struct pinfer *infer, const struct ploop *loop,
 /* ---- the rule ---- */
 
 /* A fragment indexed by constants is in every thread. */
-static enum presult strict(struct pinfer *infer, const struct ploop *loop,
-                           struct pupdates *updates)
+static enum presult strict(struct pinfer *infer, const struct ploop *loop, struct pupdates *updates)
 {
 	for (uint32_t i = 0; i < loop->fragments.n; i++) {
 		const struct pfused *use = &loop->fragments.p[i];
@@ -340,8 +343,7 @@ enum presult parity_loop(struct pinfer *infer, uint32_t at, enum plevel level,
 	if (!partition)
 		return P_OK;
 	if (!pfrag_injective(partition))
-		return parity_fail(infer, P_CONFLICT, loop->stmt, NULL,
-		                   "two points share a thread's slot");
+		return parity_fail(infer, P_CONFLICT, loop->stmt, NULL, "two points share a thread's slot");
 	if (fits(infer, loop, partition) != PFRAG_YES)
 		return parity_fail(infer, P_CONFLICT, loop->stmt, NULL, "owners differ");
 	for (uint32_t i = 0; i < loop->fragments.n; i++) {

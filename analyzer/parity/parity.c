@@ -52,7 +52,7 @@ static void record_plan(struct pinfer *infer, struct solution *solution, uint32_
 	if (op->kind == POP_GEMM) {
 		plan->has_plan = true;
 		plan->as.gemm = op->gemm;
-		plan->as.gemm.c = solution->buffers[op->stmt->as.op.as.gemm.c.buffer->id].layout;
+		plan->as.gemm.c = solution->buffers[op->gemm_op.c.buffer->id].layout;
 	} else if (op->kind == POP_LOOP && partition) {
 		plan->has_plan = true;
 		plan->as.loop.layout = pfrag_layout(infer->arena, partition);
@@ -68,9 +68,8 @@ static void report_rejected(struct pinfer *infer)
 {
 	const struct stmt *stmt = infer->culprit_stmt;
 
-	diag_report(&infer->cx->diags, DIAG_E0420,
-	            stmt ? stmt->span : infer->launch->span, "TileLang rejects this kernel%s%s: %s",
-	            infer->culprit ? ", buffer " : "",
+	diag_report(&infer->cx->diags, DIAG_E0420, stmt ? stmt->span : infer->launch->span,
+	            "TileLang rejects this kernel%s%s: %s", infer->culprit ? ", buffer " : "",
 	            infer->culprit ? sym_text(infer->cx->names, infer->culprit->name) : "",
 	            infer->reason ? infer->reason : "no layout serves all operations");
 }

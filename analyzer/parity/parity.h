@@ -14,7 +14,7 @@
 #include "analyzer/pipeline/pipeline.h"
 #include "analyzer/solve/solve.h"
 
-/* Values that integer and bool elements of memory are taken to have, where they decide what runs. */
+/* Values that integers and bools in memory are taken to have, where they decide what runs. */
 struct assumed_data {
 	bool has_int, has_bool;
 	int64_t int_value;
@@ -23,8 +23,8 @@ struct assumed_data {
 
 /* What TileLang makes of one launch. */
 struct parity {
-	struct solution *solution; /* layouts of all buffers, plans of gemms and partitioned loops */
-	struct schedule *schedule; /* versions and places; pipelines with their stages */
+	struct solution *solution;  /* layouts of all buffers, plans of gemms and partitioned loops */
+	struct schedule *schedule;  /* versions and places; pipelines with their stages */
 	int64_t n_producer_threads; /* added in front of the block's own; 0 none */
 	struct access_table accesses;
 	struct pinfer *model;

@@ -5,7 +5,7 @@
  * collect.c         statements -> ops, accesses in TileLang's order of visiting
  * vector.c          the width of a loop's vector (src/transform/loop_vectorize.cc)
  * loop_rule.c       what a parallel loop infers (src/op/parallel.cc)
- * gemm_rule.c       instructions, warp grids, fragments (src/cuda/op/gemm.cc, tilelang/cuda/op/gemm)
+ * gemm_rule.c       instructions, warp grids, fragments (src/cuda/op/gemm.cc)
  * copy_rule.c       how a copy moves its data (src/cuda/op/copy_analysis.cc)
  * engine.c          levels, work list, components (src/transform/layout_inference)
  * schedule.c        stages, versions, places
@@ -33,9 +33,9 @@ struct pfused {
 	const struct buffer *buffer;
 	const struct expr *const *index;
 	bool is_read, is_write;
-	bool is_const; /* every index is a constant */
-	bool is_plain; /* indexed by exactly the loop's variables */
-	bool is_free;  /* an index reads something else than the loop's variables */
+	bool is_const;        /* every index is a constant */
+	bool is_plain;        /* indexed by exactly the loop's variables */
+	bool is_free;         /* an index reads something else than the loop's variables */
 	const int32_t *elems; /* element of each point; NULL: the point's own number */
 };
 
@@ -47,13 +47,13 @@ struct ploop {
 	const struct var *vars[MAX_RANK];
 	int64_t n_points;
 	int64_t coalesced_width;
-	vec_of(struct paccess) accesses;  /* all buffers, in the order of visiting */
-	vec_of(struct pfused) fragments;  /* in the order of the first access */
+	vec_of(struct paccess) accesses; /* all buffers, in the order of visiting */
+	vec_of(struct pfused) fragments; /* in the order of the first access */
 	vec_of(const struct expr *) conditions;
 	vec_of(const struct expr *) calls; /* that have no vector form */
 	int64_t cast_lanes;                /* 0: no cast; the fewest lanes of a 16-byte vector */
 	bool many_statements;
-	bool is_data_dependent; /* a memory index reads memory */
+	bool is_data_dependent;      /* a memory index reads memory */
 	const struct var *inner_var; /* of the innermost loop */
 	int64_t inner_extent;
 	vec_of(const struct var *) serial_vars; /* loops inside */
@@ -62,16 +62,19 @@ struct ploop {
 };
 
 enum pop_kind {
-	POP_LOOP,   /* parallel nest */
+	POP_LOOP, /* parallel nest */
 	POP_COPY,
 	POP_GEMM,
 	POP_REDUCE,
+	POP_SCAN,
+	POP_ATOMIC, /* a tile's atomic: its loop is made late, it infers only a bulk source's layout */
 	POP_OTHER,  /* infers nothing */
 };
 
 struct pcopy {
-	bool is_tma_load;   /* split off to the producer warps, or before the pipeline they feed */
-	bool in_bounds;     /* provably */
+	bool is_explicit; /* T.tma_copy, T.async_copy: as written */
+	bool is_tma_load; /* split off to the producer warps, or before the pipeline they feed */
+	bool in_bounds;   /* provably */
 	bool load_1d, store_1d, bulk_load, bulk_store;
 	bool shared_is_whole; /* the region covers the shared buffer */
 };
@@ -79,8 +82,12 @@ struct pcopy {
 struct pop {
 	enum pop_kind kind;
 	const struct stmt *stmt;
-	struct ploop *loop; /* POP_LOOP, POP_COPY */
+	int64_t thread_min, n_threads;    /* that get there, by the conditions around it */
+	struct ploop *loop;               /* POP_LOOP, POP_COPY, POP_ATOMIC */
+	const struct buffer *bulk_source; /* POP_ATOMIC: shared tile that TMA reduces from; NULL none */
 	struct pcopy copy;
+	struct op_copy copy_op; /* POP_COPY: the regions, whichever way of copying was written */
+	struct op_gemm gemm_op; /* POP_GEMM, likewise */
 	struct gemm_plan gemm;
 	vec_of(const struct buffer *) touched; /* fragments */
 };
@@ -109,14 +116,14 @@ struct pinfer {
 	struct cx *cx;
 	struct arena *arena;
 	struct expr_pool *pool;
-	int64_t n_threads;
-	bool is_split; /* producer warps in front */
+	int64_t n_threads; /* of the op at hand */
+	bool is_split;     /* producer warps in front */
 	const struct stmt *split_loop;
 	vec_of(struct pop *) ops;
 	bool *floating; /* by buffer id: read or written outside any op */
 	struct pstate state;
-	bool *strict; /* by buffer id: known after the strict level */
-	bool *uses;   /* by buffer id: touched by an op */
+	bool *strict;    /* by buffer id: known after the strict level */
+	bool *uses;      /* by buffer id: touched by an op */
 	int64_t *values; /* of all variables, for evaluation */
 	uint32_t n_values;
 	const struct buffer *culprit; /* of the last conflict */
@@ -134,6 +141,8 @@ int64_t *parity_values(struct pinfer *infer);
 
 /* ---- copy_rule.c ---- */
 
+/* A setting that the file gives to TileLang's compiler ("tl.disable_tma_lower"). */
+bool parity_config(const struct pinfer *infer, const char *name);
 /* Facts about the copy that do not depend on layouts. */
 void parity_copy_facts(struct pinfer *infer, struct pop *op);
 /* Marks the copies that producer warps take over on targets with TMA. */
@@ -178,11 +187,14 @@ const struct layout *parity_tma_load_shared(struct arena *arena, const struct bu
 
 /* ---- schedule.c ---- */
 
+/* Pipelines, versions and places under the solution. */
 struct schedule *parity_schedule(struct pinfer *infer, const struct solution *solution);
 
 /* ---- engine.c ---- */
 
+/* Runs all levels; infer->state is the answer when it is P_OK. */
 enum presult parity_engine(struct pinfer *infer);
+/* Remembers what failed and gives `result`. */
 enum presult parity_fail(struct pinfer *infer, enum presult result, const struct stmt *stmt,
                          const struct buffer *buffer, const char *reason);
 

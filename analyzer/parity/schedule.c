@@ -1,9 +1,9 @@
 /*
  * Stages, buffer versions and places under TileLang. Facts: TileLang 0.1.15,
  * src/transform/pipeline_planning.cc and inject_pipeline.cc: a loop's copies from global to shared
- * memory run num_stages - 1 iterations ahead and their buffers have num_stages versions; a loop that
- * is split between producer and consumer warps has num_stages versions of every buffer that the
- * producers fill.
+ * memory run num_stages - 1 iterations ahead and their buffers have num_stages versions; a loop
+ * that is split between producer and consumer warps has num_stages versions of every buffer that
+ * the producers fill.
  */
 #include "analyzer/parity/parity_internal.h"
 

@@ -47,8 +47,7 @@ static const struct expr *flat_offset(struct pinfer *infer, const struct paccess
 	for (uint32_t d = buffer->rank; d-- > 0;) {
 		const struct expr *own = buffer->strides[d] ? buffer->strides[d] : stride;
 
-		sum = expr_add(infer->pool, sum,
-		               expr_binary(infer->pool, BIN_MUL, access->index[d], own));
+		sum = expr_add(infer->pool, sum, expr_binary(infer->pool, BIN_MUL, access->index[d], own));
 		stride = expr_binary(infer->pool, BIN_MUL, stride, buffer->shape[d]);
 	}
 	return sum;
@@ -247,8 +246,7 @@ static void add_condition(struct plan *plan, const struct expr *condition)
 static int64_t revalidate(const struct plan *plan, int64_t width)
 {
 	for (uint32_t i = 0; i < plan->deferred.n; i++)
-		if (width > plan->deferred_width.p[i] &&
-		    !can_vectorize(&plan->deferred.p[i], width, true))
+		if (width > plan->deferred_width.p[i] && !can_vectorize(&plan->deferred.p[i], width, true))
 			width = gcd(width, plan->deferred_width.p[i]);
 	return width;
 }

@@ -1,0 +1,7 @@
+# Two ordinary kernels for which TileLang finds no layout.
+gzip -dc "$ROOT/tests/data/tilelang_layouts.tar.gz" | tar -xf - -C "$TMP" || exit 1
+cd "$TMP/tilelang_layouts/kernels" || exit 1
+"$TL" layout attention.py --buffer scores --parity tilelang --set policy=FullCol
+echo "exit code $?"
+"$TL" layout elementwise.py --buffer C_local --parity tilelang --set M=960 --set N=960 --set block_M=5 --set block_N=192
+echo "exit code $?"

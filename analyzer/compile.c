@@ -19,7 +19,8 @@ static bool run_tile(struct compile *compile)
 {
 	struct cx *cx = &compile->cx;
 
-	if (!frontend_run(cx, compile->pool, compile->file, &compile->options.frontend, &compile->frontend))
+	if (!frontend_run(cx, compile->pool, compile->file, &compile->options.frontend,
+	                  &compile->frontend))
 		return false;
 	compile->program = frontend_require(cx, &compile->options.frontend, &compile->frontend);
 	if (!compile->program || !tile_verify(compile->program))
@@ -40,13 +41,16 @@ static bool run_solution(struct compile *compile)
 		struct launch_result *result = compile->launches.p[i];
 
 		if (compile->options.parity) {
-			result->parity = parity_tilelang(compile->program, result->launch, compile->options.target);
+			result->parity =
+				parity_tilelang(compile->program, result->launch, compile->options.target);
 			result->solution = result->parity->solution;
 			ok = ok && result->solution->status != SOLVE_CONFLICT;
 			continue;
 		}
-		result->solution = solve_launch(compile->program, result->launch, compile->options.target, &compile->options.solve);
-		ok = ok && result->solution && result->solution->status != SOLVE_CONFLICT && solution_verify(result->solution);
+		result->solution = solve_launch(compile->program, result->launch, compile->options.target,
+		                                &compile->options.solve);
+		ok = ok && result->solution && result->solution->status != SOLVE_CONFLICT &&
+		     solution_verify(result->solution);
 	}
 	return ok;
 }
@@ -57,7 +61,8 @@ static bool run_schedule(struct compile *compile)
 
 	for (uint32_t i = 0; i < compile->launches.n; i++) {
 		struct launch_result *result = compile->launches.p[i];
-		result->schedule = result->parity ? result->parity->schedule : schedule_make(result->solution);
+		result->schedule =
+			result->parity ? result->parity->schedule : schedule_make(result->solution);
 		ok = ok && result->schedule && schedule_verify(result->schedule);
 	}
 	return ok;
@@ -92,9 +97,13 @@ static bool run_accesses(struct compile *compile)
 
 static bool run_properties(struct compile *compile)
 {
-	for (uint32_t i = 0; i < compile->launches.n && !compile->options.parity; i++) {
+	for (uint32_t i = 0; i < compile->launches.n; i++) {
 		struct launch_result *result = compile->launches.p[i];
-		check_launch(result->schedule, result->warp, &result->properties);
+		if (result->warp)
+			check_launch(result->schedule, result->warp, &result->properties);
+		else
+			check_nothing(compile->cx.arena, &result->properties,
+			              "the code is TileLang's, not ours: only its accesses are modelled");
 	}
 	return true;
 }
@@ -133,9 +142,10 @@ static void dump_accesses(struct buf *out, const struct compile *compile)
 		buf_line(out, "accesses launch %u counted %s", i, table->counted_grid ? "grid" : "block");
 		for (uint32_t j = 0; j < table->sites.n; j++) {
 			const struct access_site *site = &table->sites.p[j];
-			buf_line(out, "\t@%u %s %s %lld executions %lld wavefronts %lld ideal %lld ways %d", site->line, site->buffer,
-			         site->instruction, (long long)site->bytes_per_thread, (long long)site->executions,
-			         (long long)site->wavefronts, (long long)site->ideal, site->ways);
+			buf_line(out, "\t@%u %s %s %lld executions %lld wavefronts %lld ideal %lld ways %d",
+			         site->line, site->buffer, site->instruction, (long long)site->bytes_per_thread,
+			         (long long)site->executions, (long long)site->wavefronts,
+			         (long long)site->ideal, site->ways);
 		}
 	}
 }
@@ -146,20 +156,20 @@ static void dump_properties(struct buf *out, const struct compile *compile)
 		const struct property_list *list = &compile->launches.p[i]->properties;
 		for (uint32_t j = 0; j < list->items.n; j++) {
 			const struct property *property = &list->items.p[j];
-			buf_line(out, "property %s %s %s %s", property_name_text(property->name), property_status_text(property->status),
-			         property->buffer, property->detail);
+			buf_line(out, "property %s %s %s %s", property_name_text(property->name),
+			         property_status_text(property->status), property->buffer, property->detail);
 		}
 	}
 }
 
 static const struct pass passes[] = {
-	{"tile", "kernel text to a verified tile program", run_tile, dump_tile},
-	{"solution", "layouts, partitions and instructions", run_solution, dump_solution},
-	{"schedule", "pipeline stages, buffer versions, shared memory", run_schedule, dump_schedule},
-	{"warp", "the program of one thread", run_warp, dump_warp},
-	{"accesses", "predicted wavefronts of every shared access", run_accesses, dump_accesses},
-	{"properties", "what is proved", run_properties, dump_properties},
-	{NULL, NULL, NULL, NULL},
+	{ "tile", "kernel text to a verified tile program", run_tile, dump_tile },
+	{ "solution", "layouts, partitions and instructions", run_solution, dump_solution },
+	{ "schedule", "pipeline stages, buffer versions, shared memory", run_schedule, dump_schedule },
+	{ "warp", "the program of one thread", run_warp, dump_warp },
+	{ "accesses", "predicted wavefronts of every shared access", run_accesses, dump_accesses },
+	{ "properties", "what is proved", run_properties, dump_properties },
+	{ NULL, NULL, NULL, NULL },
 };
 
 const struct pass *compile_passes(void)
@@ -174,17 +184,19 @@ struct compile *compile_open(struct arena *arena, const struct compile_options *
 	cx_init(&compile->cx, arena);
 	compile->pool = expr_pool_open(&compile->cx);
 	compile->options = *options;
+	compile->options.frontend.target = options->target;
 	return compile;
 }
 
 bool compile_load(struct compile *compile, const char *path)
 {
 	enum { MAX_FILE_BYTES = 64 << 20 };
-	struct buf text = {0};
+	struct buf text = { 0 };
 
 	if (!buf_read_file(&text, strcmp(path, "-") == 0 ? "/dev/stdin" : path, MAX_FILE_BYTES)) {
-		struct span none = {0, 0, 0};
-		diag_report(&compile->cx.diags, DIAG_E0910, none, "cannot read %s: %s", path, strerror(errno));
+		struct span none = { 0, 0, 0 };
+		diag_report(&compile->cx.diags, DIAG_E0910, none, "cannot read %s: %s", path,
+		            strerror(errno));
 		buf_free(&text);
 		return false;
 	}
@@ -202,4 +214,16 @@ bool compile_run(struct compile *compile, const char *last)
 			return true;
 	}
 	return true;
+}
+
+struct compile *compile_own(const struct compile *parity)
+{
+	const struct source *source = source_get(&parity->cx.sources, parity->file);
+	struct compile_options options = parity->options;
+	struct compile *own;
+
+	options.parity = false;
+	own = compile_open(parity->cx.arena, &options);
+	own->file = source_add(own->cx.arena, &own->cx.sources, source->path, source->text);
+	return compile_run(own, "accesses") ? own : NULL;
 }

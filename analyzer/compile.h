@@ -1,7 +1,9 @@
 /*
- * compile: the passes in order, from a file to warp programs. compile.c's table is the whole pipeline.
+ * compile: the passes in order, from a file to warp programs. compile.c's table is the whole
+ * pipeline.
  *
- *   text -> tile program -> solution -> schedule -> warp program -> {CUDA text, simulation, bank table}
+ *   text -> tile program -> solution -> schedule -> warp program -> {CUDA text, simulation, bank
+ * table}
  */
 #ifndef TL_ANALYZER_COMPILE_H
 #define TL_ANALYZER_COMPILE_H
@@ -53,9 +55,14 @@ const struct pass *compile_passes(void);
 
 /* Arena, interner and pool; options are copied. */
 struct compile *compile_open(struct arena *arena, const struct compile_options *options);
-/* Reads `path` ("-" is standard input) and registers it as the file; false with E07xx/E09xx diagnostics. */
+/* Reads `path` ("-" is standard input) and registers it as the file; false with E07xx/E09xx
+ * diagnostics. */
 bool compile_load(struct compile *compile, const char *path);
-/* Runs the passes up to and including `last` (NULL: all). False when one failed; diagnostics are in compile->cx. */
+/* The same file and options with the solver's layouts in place of TileLang's, up to the accesses;
+ * NULL when that fails (its diagnostics are dropped). */
+struct compile *compile_own(const struct compile *parity);
+/* Runs the passes up to and including `last` (NULL: all). False when one failed; diagnostics are in
+ * compile->cx. */
 bool compile_run(struct compile *compile, const char *last);
 
 #endif

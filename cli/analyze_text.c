@@ -173,6 +173,33 @@ static void summary_banks(struct text *text)
 	buf_char(text->out, '\n');
 }
 
+/* What layouts of the solver's own would save beside TileLang's. */
+static void summary_own(struct text *text)
+{
+	const struct compile *own = text->compile->options.parity ? compile_own(text->compile) : NULL;
+	struct describe_totals theirs, ours;
+	int64_t fewer;
+
+	if (!text->compile->options.parity)
+		return;
+	buf_text(text->out, "  own layouts    ");
+	if (!own) {
+		buf_text(text->out,
+		         "not known: without --parity this version does not compile the kernel\n");
+		return;
+	}
+	theirs = describe_totals(text->compile);
+	ours = describe_totals(own);
+	fewer = theirs.excess - ours.excess;
+	style_text(text->out, fewer > 0 ? STYLE_GOOD : STYLE_PLAIN, text->colour,
+	           arena_printf(text->arena, "%s excess wavefronts without --parity",
+	                        count_text(text->arena, ours.excess)));
+	if (fewer > 0)
+		buf_printf(text->out, ": saves %s", count_text(text->arena, fewer));
+	buf_printf(text->out, " (%s wavefronts, ideal %s)\n", count_text(text->arena, ours.wavefronts),
+	           count_text(text->arena, ours.ideal));
+}
+
 /* How many properties are proved, violated, not proved. */
 static void summary_properties(struct text *text)
 {
@@ -538,6 +565,7 @@ void analyze_text(struct cli *cli, const struct compile *compile)
 		summary_launch(&text);
 	}
 	summary_banks(&text);
+	summary_own(&text);
 	summary_properties(&text);
 	for (uint32_t i = 0; i < compile->launches.n; i++) {
 		text.launch = compile->launches.p[i];

@@ -57,6 +57,7 @@ static bool prepare_target(struct cli *cli)
 	struct nearest nearest = { name, NULL, 0 };
 
 	cli->compile_options.target = target_find(name);
+	cli->compile_options.frontend.target = cli->compile_options.target;
 	if (cli->compile_options.target)
 		return true;
 	for (const struct target *target = target_all(); target->name; target++)
@@ -103,8 +104,12 @@ bool cli_prepare(struct cli *cli)
 	ok &= prepare_target(cli);
 	ok &= parse_assumed(cli, &compile->assumed);
 	compile->frontend.kernel = cli->options.kernel;
+	compile->frontend.import_root = cli->options.import_root;
+	for (uint32_t i = 0; i < cli->options.assumes.n; i++)
+		vec_push(cli->arena, &compile->frontend.assumes, cli->options.assumes.p[i]);
 	compile->frontend.config = cli->options.has_config ? cli->options.config : -1;
 	compile->solve.strict = cli->options.strict;
+	compile->solve.why = cli->options.why;
 	compile->solve.budget_ms = cli->options.solve_budget_ms;
 	compile->parity = cli->options.parity != NULL;
 	if (cli->options.parity && strcmp(cli->options.parity, "tilelang") != 0) {

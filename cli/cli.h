@@ -48,6 +48,7 @@ enum option_group {
 	GROUP_DB = 1 << 10,
 	GROUP_DB_VERB = 1 << 11,
 	GROUP_CUDA = 1 << 12, /* the verb compiles CUDA or uses a card */
+	GROUP_SWIZZLE = 1 << 13,
 };
 
 /* C declarations of the option kinds. */

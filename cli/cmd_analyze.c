@@ -168,6 +168,10 @@ static int analyze(struct cli *cli, const char *last_pass)
 	bool ok = cli_compile(cli, last_pass, &compile);
 	bool violated = ok && describe_totals(compile).n_violated > 0;
 
+	if (ok && cli->options.why) {
+		analyze_why(cli, compile, cli->options.why);
+		return cli_finish(cli, false);
+	}
 	if (ok && !last_pass)
 		store(cli, compile);
 	if (ok && cli->options.out_dir)

@@ -59,7 +59,7 @@ static void json_launch(struct json *json, const struct launch *launch)
 	json_end(json);
 }
 
-/* "launches" is null while the kernel could not be evaluated. */
+/* "launches" is null while a parameter is missing or what opens the launches has failed. */
 static void json_kernel(struct json *json, const struct compile *compile,
                         const struct kernel_info *kernel)
 {
@@ -72,11 +72,20 @@ static void json_kernel(struct json *json, const struct compile *compile,
 	for (uint32_t i = 0; i < kernel->params.n; i++)
 		json_parameter(json, &kernel->params.p[i]);
 	json_end(json);
-	json_key(json, "launches");
-	if (kernel->program) {
+	if (kernel->configs.n) {
+		json_key(json, "configs");
 		json_array(json);
-		for (uint32_t i = 0; i < kernel->program->launches.n; i++)
-			json_launch(json, kernel->program->launches.p[i]);
+		for (uint32_t i = 0; i < kernel->configs.n; i++)
+			json_raw(json, kernel->configs.p[i]);
+		json_end(json);
+	}
+	json_key(json, "launches");
+	if (kernel->outline) {
+		json_array(json);
+		for (uint32_t i = 0; i < kernel->outline->launches.n; i++) {
+			if (!kernel->outline->launches.p[i]->is_implicit)
+				json_launch(json, kernel->outline->launches.p[i]);
+		}
 		json_end(json);
 	} else {
 		json_null(json);
@@ -134,6 +143,10 @@ static void print_launches(struct cli *cli, const struct compile *compile,
 	for (uint32_t i = 0; i < program->launches.n; i++) {
 		const struct launch *launch = program->launches.p[i];
 
+		if (launch->is_implicit) {
+			buf_text(&cli->out, "  no launch: one thread runs it\n");
+			continue;
+		}
 		buf_printf(&cli->out, "  launch at line %u: %lld threads, grid ",
 		           describe_line(compile, launch->span), (long long)launch_n_threads(launch));
 		for (int axis = 0; axis < 3; axis++) {
@@ -157,8 +170,8 @@ static void print_text(struct cli *cli, const struct compile *compile)
 			buf_printf(&cli->out, ", made by %s", kernel->factory);
 		buf_char(&cli->out, '\n');
 		print_parameters(cli, kernel);
-		if (kernel->program)
-			print_launches(cli, compile, kernel->program);
+		if (kernel->outline)
+			print_launches(cli, compile, kernel->outline);
 	}
 }
 
@@ -187,6 +200,7 @@ int cmd_kernels(struct cli *cli)
 	bool ok;
 
 	cli->compile = compile;
+	compile->options.frontend.list_configs = true;
 	ok = compile_load(compile, cli->files.p[0]) &&
 	     frontend_run(&compile->cx, compile->pool, compile->file, &compile->options.frontend,
 	                  &compile->frontend);

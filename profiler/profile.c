@@ -111,8 +111,9 @@ static void add_sass(struct arena *arena, struct profile *profile, const struct 
 }
 
 /*
- * Accesses that the per-instruction counter does not count well: on an H200 it gave for one cp.async of 16 bytes what was predicted, for another
- * twice and for a third a quarter of it, while the hardware counters saw no conflict (tests/data/profile_sites_h200.csv).
+ * Accesses that the per-instruction counter does not count well: on an H200 it gave for one
+ * cp.async of 16 bytes what was predicted, for another twice and for a third a quarter of it, while
+ * the hardware counters saw no conflict (tests/data/profile_sites_h200.csv).
  */
 static bool is_uncounted(const char *instruction)
 {

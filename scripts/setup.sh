@@ -13,6 +13,7 @@ missing_packages() {
 	command -v pkg-config > /dev/null || echo pkg-config
 	has_header sqlite3.h || echo libsqlite3-dev
 	pkg-config --exists libgvc libcgraph 2> /dev/null || echo libgraphviz-dev
+	[ -z "${FOR_TESTS:-}" ] || command -v python3 > /dev/null || echo python3
 }
 
 as_root() {

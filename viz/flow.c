@@ -300,6 +300,7 @@ static void plan_text(const struct flow_builder *builder, const struct stmt *stm
 					   (unsigned long long)plan->as.reduce.lane_mask_bits));
 		break;
 	case OP_fill:
+	CASES_OF_TILE_ONLY_OPS:
 	case N_OP_KINDS:
 		break;
 	}

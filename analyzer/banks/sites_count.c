@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { MAX_LEAVES = 1 << 13, MAX_NODES = 1 << 10 };
+enum { MAX_LEAVES = 1 << 17, MAX_NODES = 1 << 10 };
 
 /* ---- bounds over a box ---- */
 
@@ -186,7 +186,8 @@ static uint32_t lanes_where(const struct site_query *query, const struct warp_la
 	uint32_t mask = 0;
 
 	expr_run_lanes(condition->code, query->values,
-	               &(struct lane_values){ query->program->tid->id, lanes->threads, lanes->n }, holds);
+	               &(struct lane_values){ query->program->tid->id, lanes->threads, lanes->n },
+	               holds);
 	for (int i = 0; i < lanes->n; i++)
 		mask |= (uint32_t)(holds[i] != 0) << i;
 	return mask;
@@ -254,10 +255,12 @@ static void count_warp(struct site_query *query, const struct warp_lanes *lanes,
 	if (!query->address)
 		return;
 	expr_run_lanes(query->address, query->values,
-	               &(struct lane_values){ query->program->tid->id, lanes->threads, lanes->n }, access.offsets);
+	               &(struct lane_values){ query->program->tid->id, lanes->threads, lanes->n },
+	               access.offsets);
 	if (query->source) {
 		expr_run_lanes(query->source, query->values,
-		               &(struct lane_values){ query->program->tid->id, lanes->threads, lanes->n }, sources);
+		               &(struct lane_values){ query->program->tid->id, lanes->threads, lanes->n },
+		               sources);
 		hide_idle_sources(&access, sources, reads);
 		access.sources = sources;
 	}

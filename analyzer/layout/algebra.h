@@ -58,11 +58,11 @@ int64_t cute_composed_at(const struct cute_composed *a, int64_t coordinate);
 
 /* ---- comparing ---- */
 
-bool cute_same(const struct cute *a, const struct cute *b);    /* the same tree */
-bool cute_equal(const struct cute *a, const struct cute *b);   /* the same size and values */
-bool cute_injective(const struct cute *a);                     /* no value twice */
+bool cute_same(const struct cute *a, const struct cute *b);      /* the same tree */
+bool cute_equal(const struct cute *a, const struct cute *b);     /* the same size and values */
+bool cute_injective(const struct cute *a);                       /* no value twice */
 bool cute_contained(const struct cute *a, const struct cute *b); /* a's values are among b's */
-bool cute_covers(const struct cute *a, int64_t n);             /* all of 0 .. n-1 are values */
+bool cute_covers(const struct cute *a, int64_t n);               /* all of 0 .. n-1 are values */
 
 /* ---- operations ---- */
 
@@ -73,9 +73,10 @@ const struct cute *cute_coalesce(struct arena *arena, const struct cute *a);
 /* Each of the first `n` modes coalesced by itself. */
 const struct cute *cute_coalesce_modes(struct arena *arena, const struct cute *a, uint32_t n);
 /*
- * R(c) = a(b(c)), with b's structure. Every leaf s:d of b walks the coalesced modes of a: in a mode
- * where (s - 1) * d stays below the extent it ends; else d divides the extent or the other way
- * round, and what the mode takes of s divides s. NULL where that does not hold.
+ * R(c) = a(b(c)), with b's structure. Every leaf s:d of b walks the coalesced modes of a: d divides
+ * the mode's extent or the other way round, and what the mode takes of s divides s; NULL where that
+ * does not hold, unless all of b stays inside a's first mode. As in CuTe the leaves are composed
+ * one by one, so that b's sums must not carry from mode to mode (they do when b overlaps itself).
  */
 const struct cute *cute_compose(struct arena *arena, const struct cute *a, const struct cute *b);
 /* Mode by mode: tilers[i] on mode i (NULL: left as it is). NULL when one is undefined. */
@@ -101,7 +102,7 @@ const struct cute *cute_tiled_divide(struct arena *arena, const struct cute *a,
 /* (a, copies of a laid out by b) */
 const struct cute *cute_logical_product(struct arena *arena, const struct cute *a,
                                         const struct cute *b);
-/* Mode i is (block's mode i, tiler's mode i), coalesced; raked: the other way round. */
+/* Mode i is (block's mode i, tiler's mode i); raked: the other way round. */
 const struct cute *cute_blocked_product(struct arena *arena, const struct cute *block,
                                         const struct cute *tiler);
 const struct cute *cute_raked_product(struct arena *arena, const struct cute *block,

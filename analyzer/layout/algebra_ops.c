@@ -120,18 +120,20 @@ const struct cute *cute_coalesce_modes(struct arena *arena, const struct cute *a
 /* ---- composition ---- */
 
 /* The leaf s:d seen through a's coalesced leaves; NULL when the divisions have remainders. */
-static const struct cute *compose_leaf(struct arena *arena, const struct leaves *a, int64_t s,
-                                       int64_t d)
+static const struct cute *compose_leaf(struct arena *arena, const struct leaves *a,
+                                       const struct cute *leaf, int64_t cosize)
 {
 	struct leaves result = { 0 };
+	int64_t s = leaf->shape, d = leaf->stride;
 
 	if (d == 0)
 		return cute_leaf(arena, s, 0);
 	for (uint32_t i = 0; i + 1 < a->n && s > 1; i++) {
 		int64_t extent = a->shape[i], taken = extent / d > 1 ? extent / d : 1;
 
-		/* A leaf that stays inside the mode needs no divisions. */
-		if ((s - 1) * d < extent)
+		taken = taken < s ? taken : s;
+		/* When all of b stays inside the first mode nothing is divided. */
+		if (i == 0 && cosize <= extent)
 			taken = s;
 		else if ((extent % d != 0 && d % extent != 0) || s % taken != 0)
 			return NULL;
@@ -148,14 +150,14 @@ static const struct cute *compose_leaf(struct arena *arena, const struct leaves 
 }
 
 static const struct cute *compose_tree(struct arena *arena, const struct leaves *a,
-                                       const struct cute *b)
+                                       const struct cute *b, int64_t cosize)
 {
 	const struct cute *modes[CUTE_MAX_LEAVES];
 
 	if (b->n_modes == 0)
-		return compose_leaf(arena, a, b->shape, b->stride);
+		return compose_leaf(arena, a, b, cosize);
 	for (uint32_t i = 0; i < b->n_modes; i++) {
-		modes[i] = compose_tree(arena, a, b->modes[i]);
+		modes[i] = compose_tree(arena, a, b->modes[i], cosize);
 		if (!modes[i])
 			return NULL;
 	}
@@ -173,7 +175,7 @@ const struct cute *cute_compose(struct arena *arena, const struct cute *a, const
 
 	cute_leaves(a, &leaves);
 	leaves_coalesce(&leaves);
-	return within_limit(compose_tree(arena, &leaves, b));
+	return within_limit(compose_tree(arena, &leaves, b, cute_cosize(b)));
 }
 
 typedef const struct cute *binary(struct arena *arena, const struct cute *a, const struct cute *b);
@@ -243,7 +245,7 @@ const struct cute *cute_right_inverse(struct arena *arena, const struct cute *a)
 		if (leaves.shape[i] == 1 || leaves.stride[i] == 0)
 			continue;
 		if (leaves.stride[i] != current)
-			break;
+			continue;
 		push_leaf(&result, leaves.shape[i], places[i]);
 		current = leaves.stride[i] * leaves.shape[i];
 	}
@@ -253,19 +255,53 @@ const struct cute *cute_right_inverse(struct arena *arena, const struct cute *a)
 	return leaves_tree(arena, &result);
 }
 
+/* Strides divide one another, but leave gaps with a remainder: digits are read by strides. */
+static const struct cute *left_inverse_by_strides(struct arena *arena, const struct leaves *sorted,
+                                                  const int64_t *places)
+{
+	struct leaves result = { 0 };
+
+	if (!push_leaf(&result, sorted->stride[0], 0))
+		return NULL;
+	for (uint32_t i = 0; i < sorted->n; i++) {
+		bool is_last = i + 1 == sorted->n;
+		int64_t extent = is_last ? sorted->shape[i] : sorted->stride[i + 1] / sorted->stride[i];
+
+		if ((!is_last && sorted->stride[i + 1] % sorted->stride[i] != 0) ||
+		    extent < sorted->shape[i] || !push_leaf(&result, extent, places[i]))
+			return NULL;
+	}
+	leaves_coalesce(&result);
+	return leaves_tree(arena, &result);
+}
+
 const struct cute *cute_left_inverse(struct arena *arena, const struct cute *a)
 {
 	const struct cute *rest = cute_complement(arena, a, 1);
 	const struct cute *modes[2] = { a, rest };
-	struct leaves leaves;
+	struct leaves leaves, sorted = { 0 };
+	int64_t places[CUTE_MAX_LEAVES], place = 1, span = 1;
+	bool divides = true;
 
 	if (!rest || cute_n_leaves(a) + cute_n_leaves(rest) > CUTE_MAX_LEAVES)
 		return NULL;
 	cute_leaves(a, &leaves);
-	for (uint32_t i = 0; i < leaves.n; i++)
-		if (leaves.stride[i] == 0 && leaves.shape[i] > 1)
+	for (uint32_t i = 0; i < leaves.n; i++) {
+		if (leaves.shape[i] > 1) {
+			places[sorted.n] = place;
+			push_leaf(&sorted, leaves.shape[i], leaves.stride[i]);
+		}
+		place *= leaves.shape[i];
+	}
+	leaves_sort(&sorted, places);
+	for (uint32_t i = 0; i < sorted.n; i++) {
+		if (sorted.stride[i] == 0)
 			return NULL;
-	return cute_right_inverse(arena, cute_tuple(arena, modes, 2));
+		divides = divides && sorted.stride[i] % span == 0;
+		span = sorted.stride[i] * sorted.shape[i];
+	}
+	return divides ? cute_right_inverse(arena, cute_tuple(arena, modes, 2))
+	               : left_inverse_by_strides(arena, &sorted, places);
 }
 
 /* ---- divide ---- */
@@ -349,7 +385,7 @@ static const struct cute *mixed_product(struct arena *arena, const struct cute *
 {
 	uint32_t n = cute_rank(block), m = cute_rank(tiler), rank = n > m ? n : m;
 	const struct cute *both = cute_logical_product(arena, append_modes(arena, block, rank),
-	                                                  append_modes(arena, tiler, rank));
+	                                               append_modes(arena, tiler, rank));
 	const struct cute *modes[CUTE_MAX_LEAVES];
 
 	if (!both)
@@ -359,7 +395,7 @@ static const struct cute *mixed_product(struct arena *arena, const struct cute *
 
 		pair[is_raked] = both->modes[0]->modes[i];
 		pair[!is_raked] = both->modes[1]->modes[i];
-		modes[i] = cute_coalesce(arena, cute_tuple(arena, pair, 2));
+		modes[i] = cute_tuple(arena, pair, 2);
 	}
 	return cute_tuple(arena, modes, rank);
 }

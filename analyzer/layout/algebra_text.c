@@ -287,8 +287,8 @@ bool cute_from_memory(struct arena *arena, const struct layout *layout, struct c
 
 		if (unit < 0 || term->to_bit < unit)
 			return false;
-		out->swizzle =
-			(struct cute_swizzle){ term->n_bits, term->to_bit - unit, term->from_bit - term->to_bit };
+		out->swizzle = (struct cute_swizzle){ term->n_bits, term->to_bit - unit,
+			                                  term->from_bit - term->to_bit };
 	}
 	out->layout = layout->rank == 1 ? modes[0] : cute_tuple(arena, modes, layout->rank);
 	return true;
@@ -350,8 +350,8 @@ static bool add_inverse_digits(struct layout *layout, struct digit digit, int64_
 			}
 			if (layout->n_digits == MAX_DIGITS)
 				return false;
-			layout_add_digit(layout, (struct digit){ (int)d, stride / begin, taken, digit.axis,
-			                                         digit.stride });
+			layout_add_digit(
+				layout, (struct digit){ (int)d, stride / begin, taken, digit.axis, digit.stride });
 			digit.stride *= taken;
 			digit.extent /= taken;
 			stride *= taken;

@@ -103,6 +103,18 @@ struct layout *layout_swizzled(struct arena *arena, uint32_t rank, const int64_t
 struct layout *layout_mma_accumulator(struct arena *arena, int64_t m, int64_t n, int64_t warps_m,
                                       int64_t warps_n);
 
+/*
+ * Operand fragments of mma.sync with `per_reg` elements in a 32-bit register (2 for 16-bit types);
+ * A is rows x k with rows along M, B is rows x k with rows along N; `k_first`: the tile's first
+ * dimension is k. Every warp holds the rows that it multiplies, so the warps of the other direction
+ * are replicas. Slots: rows' tiles, then k steps of 8 per_reg, then the instruction's registers.
+ */
+struct operand_form {
+	bool is_b, k_first;
+	int64_t rows, k, warps_m, warps_n, per_reg;
+};
+struct layout *layout_mma_operand(struct arena *arena, const struct operand_form *operand);
+
 /* ---- asking ---- */
 
 struct place layout_at(const struct layout *layout, const int64_t *index, int64_t replica);

@@ -128,7 +128,8 @@ static bool group_slots(const struct swizzle_problem *problem, const struct tile
 static void count_instruction(const struct tile_access *access, const int32_t *offsets,
                               int64_t step, uint32_t slot, struct swizzle_count *out)
 {
-	struct bank_access warp = { .op = access->op, .bytes = out->bytes,
+	struct bank_access warp = { .op = access->op,
+		                        .bytes = out->bytes,
 		                        .n_matrices = access->n_matrices };
 	struct bank_result result;
 

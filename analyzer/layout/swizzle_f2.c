@@ -200,8 +200,8 @@ static bool is_fixed_width(const struct tile_access *access)
 }
 
 /* Lanes that one wavefront can serve at `bytes` a lane. */
-static uint32_t phase_lane_bits(const struct tile_access *access, const struct linear_access *linear,
-                                uint32_t bytes)
+static uint32_t phase_lane_bits(const struct tile_access *access,
+                                const struct linear_access *linear, uint32_t bytes)
 {
 	bool pairs = access->op == BANK_LD && (linear->lanes[0] == 0 || linear->lanes[1] == 0);
 
@@ -435,9 +435,11 @@ static struct f2_space best_lines(const struct construction *c)
 
 /*
  * Basis: the flag, unit vectors up to a whole line, unit vectors u_j beyond. In its coordinates the
- * line space has vectors u_j + x_j; L(u_j) = line j + the banks of x_j, so that they land on bank 0.
+ * line space has vectors u_j + x_j; L(u_j) = line j + the banks of x_j, so that they land on
+ * bank 0.
  */
-static void make_map(const struct construction *c, const struct f2_space *lines, struct f2_map *atoms)
+static void make_map(const struct construction *c, const struct f2_space *lines,
+                     struct f2_map *atoms)
 {
 	struct f2_map basis = { .n_in = c->n_bits, .n_out = c->n_bits }, coordinates;
 	struct f2_space span = f2_span(c->flag.vectors, c->flag.n), with_lines;
@@ -500,8 +502,8 @@ bool swizzle_construct(const struct swizzle_problem *problem, const struct linea
 	fill_word(&c, lead);
 	for (uint32_t a = 0; a < problem->n_accesses; a++)
 		make_phases(&c, a);
-	lines = c.n_bits > c.word_bits + BANK_BITS ? best_lines(&c)
-	                                           : f2_span(c.flag.vectors, c.word_bits);
+	lines =
+		c.n_bits > c.word_bits + BANK_BITS ? best_lines(&c) : f2_span(c.flag.vectors, c.word_bits);
 	make_map(&c, &lines, &atoms);
 	*out = (struct f2_map){ .n_in = n_elem_bits, .n_out = c.n_bits + c.atom_log };
 	for (uint32_t i = 0; i < n_elem_bits; i++)
@@ -510,8 +512,8 @@ bool swizzle_construct(const struct swizzle_problem *problem, const struct linea
 }
 
 uint32_t swizzle_common_bytes(const struct swizzle_problem *problem,
-                              const struct linear_access *first,
-                              const struct linear_access *second, uint32_t bytes)
+                              const struct linear_access *first, const struct linear_access *second,
+                              uint32_t bytes)
 {
 	struct f2_space a = f2_span(first->slots, first->n_slot_bits);
 	struct f2_space b = f2_span(second->slots, second->n_slot_bits);

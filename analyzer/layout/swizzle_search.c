@@ -57,8 +57,8 @@ static int64_t pair_bound(const struct search *search, uint32_t a, uint32_t b)
 	int64_t least = INT64_MAX;
 
 	for (uint32_t bytes = access->bytes; bytes >= min_bytes(problem, access); bytes /= 2) {
-		uint32_t other = swizzle_common_bytes(problem, &search->accesses[a], &search->accesses[b],
-		                                      bytes);
+		uint32_t other =
+			swizzle_common_bytes(problem, &search->accesses[a], &search->accesses[b], bytes);
 		int64_t second = least_bound(search, b, other), sum;
 
 		if (second == INT64_MAX || access->n_slots % (bytes * 8 / problem->elem_bits) != 0)
@@ -84,7 +84,8 @@ static void find_bounds(struct search *search)
 		for (uint32_t b = a + 1; b < problem->n_accesses; b++) {
 			int64_t apart = problem->accesses[a].weight * answer->bounds[a] +
 			                problem->accesses[b].weight * answer->bounds[b];
-			int64_t both = search->linear[a] && search->linear[b] ? pair_bound(search, a, b) : apart;
+			int64_t both =
+				search->linear[a] && search->linear[b] ? pair_bound(search, a, b) : apart;
 
 			if (both > apart)
 				answer->widths_compete = true;
@@ -148,8 +149,8 @@ static void try_swizzle(struct search *search, const struct layout *base, struct
 	if (is_simple && limit_of(&answer->best_simple) > limit)
 		limit = limit_of(&answer->best_simple);
 	for (int64_t i = 0; i < search->n_elems; i++)
-		search->offsets[i] = search->base[i] ^
-		                     (((search->base[i] >> term.from_bit) & mask) << term.to_bit);
+		search->offsets[i] =
+			search->base[i] ^ (((search->base[i] >> term.from_bit) & mask) << term.to_bit);
 	if (!weigh_offsets(search, is_linear, limit, &candidate))
 		return;
 	layout = arena_new(search->arena, struct layout);
@@ -184,8 +185,7 @@ static void try_all_swizzles(struct search *search, const struct layout *base, b
 				if (is_done(search))
 					return;
 				try_swizzle(search, base,
-				            (struct xor_term){ (uint8_t)from, (uint8_t)to, (uint8_t)n },
-				            is_simple);
+				            (struct xor_term){ (uint8_t)from, (uint8_t)to, (uint8_t)n }, is_simple);
 			}
 }
 
@@ -194,8 +194,8 @@ static void try_all_swizzles(struct search *search, const struct layout *base, b
 static struct layout *column_major(struct search *search, int64_t pad_bytes)
 {
 	const struct swizzle_problem *problem = search->problem;
-	struct layout *layout = layout_new_memory(search->arena, problem->rank, problem->shape,
-	                                          problem->elem_bits);
+	struct layout *layout =
+		layout_new_memory(search->arena, problem->rank, problem->shape, problem->elem_bits);
 	int64_t stride = problem_elem_bytes(problem);
 
 	for (uint32_t d = 0; d < problem->rank; d++) {
@@ -229,8 +229,8 @@ static void try_panels(struct search *search)
 	const struct swizzle_problem *problem = search->problem;
 
 	for (int64_t span = 128; span >= 32; span /= 2) {
-		struct layout *layout = layout_swizzled(search->arena, problem->rank, problem->shape,
-		                                        problem->elem_bits, span);
+		struct layout *layout =
+			layout_swizzled(search->arena, problem->rank, problem->shape, problem->elem_bits, span);
 
 		if (layout)
 			try_base(search, layout);
@@ -253,8 +253,8 @@ static void try_construction(struct search *search)
 			search->offsets[i] = (int32_t)f2_apply(&map, (uint64_t)i);
 		if (!weigh_offsets(search, true, limit_of(&answer->best), &candidate))
 			continue;
-		layout = f2_to_memory(search->arena, problem->shape, problem->rank, problem->elem_bits,
-		                      &map);
+		layout =
+			f2_to_memory(search->arena, problem->shape, problem->rank, problem->elem_bits, &map);
 		candidate.layout = layout;
 		if (fits(search, layout))
 			answer->best = candidate;
@@ -271,8 +271,8 @@ static void try_pads(struct search *search, bool by_columns)
 		return;
 	for (int64_t step = 16; step >= unit; step /= 2)
 		for (int64_t pad = step; pad < 128; pad += step * (step < 16 ? 2 : 1)) {
-			const struct layout *base = by_columns ? column_major(search, pad)
-			                                       : row_major(search, pad);
+			const struct layout *base =
+				by_columns ? column_major(search, pad) : row_major(search, pad);
 
 			if (is_done(search))
 				return;

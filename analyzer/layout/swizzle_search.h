@@ -110,7 +110,7 @@ int64_t swizzle_bound(const struct swizzle_problem *problem, const struct tile_a
 /* The widest instructions that one layout can give both accesses together when the first has
  * `bytes` a lane. */
 uint32_t swizzle_common_bytes(const struct swizzle_problem *problem,
-                              const struct linear_access *first,
-                              const struct linear_access *second, uint32_t bytes);
+                              const struct linear_access *first, const struct linear_access *second,
+                              uint32_t bytes);
 
 #endif

@@ -236,6 +236,10 @@ static const char *mma_type(struct dtype type)
 		return "tf32";
 	if (type.kind == TYPE_FLOAT)
 		return type.bits == 16 ? "f16" : "f32";
+	if (type.kind == TYPE_FLOAT8_E4M3)
+		return "e4m3";
+	if (type.kind == TYPE_FLOAT8_E5M2)
+		return "e5m2";
 	return type.bits == 8 ? (type.kind == TYPE_INT ? "s8" : "u8") : "s32";
 }
 

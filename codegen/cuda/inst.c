@@ -84,6 +84,14 @@ static void print_registers(struct cuda_writer *writer, struct buf *out, const s
 	buf_char(out, ']');
 }
 
+/* The same for an operand that must be 32-bit words, as mma's tf32 ones. */
+static void print_words(struct cuda_writer *writer, struct buf *out, const struct wregs *regs)
+{
+	if (cuda_reg_word(regs->reg->type) == CUDA_WORD_F32)
+		buf_text(out, "(unsigned *)");
+	print_registers(writer, out, regs);
+}
+
 /* Opens a macro call: its name, and the condition when there is one. */
 static void open_call(struct cuda_writer *writer, struct buf *out, const struct expr *predicate)
 {
@@ -223,9 +231,9 @@ static void print_mma(struct cuda_writer *writer, const struct winst *inst)
 	buf_char(&text, '(');
 	print_registers(writer, &text, &inst->as.mma.d);
 	buf_text(&text, ", ");
-	print_registers(writer, &text, &inst->as.mma.a);
+	print_words(writer, &text, &inst->as.mma.a);
 	buf_text(&text, ", ");
-	print_registers(writer, &text, &inst->as.mma.b);
+	print_words(writer, &text, &inst->as.mma.b);
 	buf_text(&text, ");");
 	line_of(writer, &text);
 }

@@ -117,6 +117,7 @@ class Cases:
 
 class Pycute:
     name = "pycute"
+    is_reference = True  # of what is defined
     operations = OPERATIONS[:9]
 
     def __init__(self, folder):
@@ -142,6 +143,7 @@ class Pycute:
 
 class TensorLayouts(Pycute):
     name = "tensor-layouts"
+    is_reference = False
     operations = OPERATIONS[:6] + OPERATIONS[8:]
 
     def __init__(self, folder):
@@ -163,7 +165,8 @@ def right_by_value(op, args, number, result):
         return size(result) == size(a) and all(value(result, i) == value(a, i) for i in cells)
     if op == "compose":
         return size(result) == size(args[1]) and all(
-            value(result, i) == value(a, value(args[1], i)) for i in cells)
+            value(result, i) == value(a, value(args[1], i)) for i in cells
+            if value(args[1], i) < size(a))
     if op == "right_inverse":
         return all(value(a, value(result, i)) == i for i in cells)
     if op == "left_inverse":
@@ -175,7 +178,8 @@ def right_by_value(op, args, number, result):
             x + y in range(10**9) for x in mine for y in rest[:1])
     if op == "logical_divide":
         tile = (result[0][0], result[1][0])
-        return all(value(tile, i) == value(a, value(args[1], i)) for i in range(size(args[1])))
+        return all(value(tile, i) == value(a, value(args[1], i)) for i in range(size(args[1]))
+                   if value(args[1], i) < size(a))
     return None
 
 
@@ -209,6 +213,18 @@ def covers(op, args, result):
     return got == want
 
 
+def interleaved(a):
+    """A mode begins inside those below it: CuTe's complement asserts."""
+    current = 1
+    for stride, extent in sorted((d, s) for s, d in leaves(*a)):
+        if stride == 0 or extent == 1:
+            continue
+        if stride < current:
+            return True
+        current = stride * extent
+    return False
+
+
 def verdict(op, args, number, ours, theirs):
     if ours is not None and theirs is not None:
         if normal(ours) == normal(theirs):
@@ -227,6 +243,7 @@ def verdict(op, args, number, ours, theirs):
         right = right_by_value(op, args, number, ours)
         return "only they refuse" if right is None or right else "differs"
     wrong = right_by_value(op, args, number, theirs) is False or not covers(op, args, theirs)
+    wrong = wrong or (op != "compose" and any(map(interleaved, args)))
     wrong = wrong or (op != "compose" and not all(map(injective, args)))
     if op in ("compose", "logical_divide", "zipped_divide", "tiled_divide", "logical_product",
               "blocked_product", "raked_product", "complement", "left_inverse"):
@@ -251,6 +268,9 @@ def main():
         parser.error("give --pycute or --tensor-layouts")
     cases = Cases(options.seed)
     drawn = [cases.case() for _ in range(options.cases)]
+    drawn = [case for case in drawn
+             if all(s <= 1 << 30 and d <= 1 << 30 for a in case[1] for s, d in leaves(*a))
+             and all(size(a) <= 1 << 14 for a in case[1])]
     lines = [" ".join([op] + [text(*a) for a in args] + ([str(n)] if n else []))
              for op, args, n in drawn]
     done = subprocess.run([options.program, "--lines"], input="\n".join(lines) + "\n", text=True,
@@ -272,6 +292,8 @@ def main():
             except Exception:
                 theirs = None
             word = verdict(op, args, number, ours, theirs)
+            if word == "we refuse too much" and not other.is_reference:
+                word = "they go further"
             row = counts.setdefault(op, {})
             row[word] = row.get(word, 0) + 1
             if word in ("differs", "we refuse too much"):

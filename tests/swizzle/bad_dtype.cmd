@@ -1,0 +1,1 @@
+$TL swizzle --shape 64x64 --dtype flaot16 --access st.row.16

@@ -1,0 +1,1 @@
+$TL swizzle --shape 64x --access st.row.16

@@ -1,0 +1,1 @@
+$TL swizzle --shape 64x64 --dtype float16 --access st.row.16 --access ldmatrix.x4

@@ -388,7 +388,7 @@ static bool lex_sign(struct lexer *lx)
 	uint32_t begin = lx->at;
 
 	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++) {
-		if (signs[i].n > lx->text.n - lx->at ||
+		if (signs[i].text[0] != lx->text.p[lx->at] || signs[i].n > lx->text.n - lx->at ||
 		    memcmp(signs[i].text, lx->text.p + lx->at, signs[i].n) != 0)
 			continue;
 		lx->at += signs[i].n;

@@ -373,9 +373,13 @@ struct warp_program *warp_read(struct cx *cx, struct expr_pool *pool, uint32_t f
 	reader.text = source_get(&cx->sources, file)->text;
 	reader.program = warp_new(cx, pool, 0);
 	reader.names = (struct expr_names){ wread_resolve, &reader };
+	uint32_t n_errors = cx->diags.n_errors;
 	if (!read_first(&reader) || !read_header(&reader) ||
-	    !wread_block(&reader, &reader.program->body, 0))
+	    !wread_block(&reader, &reader.program->body, 0)) {
+		if (cx->diags.n_errors == n_errors)
+			wread_fail(&reader, DIAG_E0601, 0, "the text ends before the program");
 		return NULL;
+	}
 	assert(reader.depth == 0);
 	return reader.program;
 }

@@ -164,6 +164,8 @@ static struct ast_stmt *parse_import(struct parser *ps, uint32_t begin)
 		struct ast_import import = { 0 };
 		uint32_t item_begin = parser_peek(ps, 0)->begin;
 
+		if (!parser_is(ps, TOK_NAME) && !parser_expect(ps, TOK_NAME, "as a module"))
+			break;
 		import.module = parse_module_name(ps);
 		import.bound = accept_as(ps, 0);
 		import.span = parser_span(ps, item_begin);

@@ -1,0 +1,1 @@
+"$TL" kernels relative_import.tl

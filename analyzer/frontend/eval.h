@@ -274,6 +274,9 @@ const struct expr *device_broadcast(struct eval *ev, const struct expr *e,
 bool device_index(struct eval *ev, const struct buffer *buffer, struct value index,
                   struct span span, const struct expr *out[MAX_RANK]);
 
+/* Flat number of the thread in its block: x fastest. */
+const struct expr *trace_flat_thread(struct eval *ev, const struct launch *launch);
+
 /* trace.c */
 /* A name that no other buffer or variable of the program has. */
 sym_t trace_name(struct eval *ev, sym_t wanted);

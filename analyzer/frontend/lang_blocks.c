@@ -29,22 +29,6 @@ static struct value t_plain_block(struct eval *ev, struct call *call)
 	return context_of(ev, NULL, NULL);
 }
 
-/* Flat number of the thread in its block. */
-static const struct expr *flat_thread(struct eval *ev, const struct launch *launch)
-{
-	const struct expr *flat = expr_of_var(ev->pool, launch->thread[0]);
-	int64_t stride = launch->threads[0];
-
-	for (int i = 1; i < 3; i++) {
-		if (launch->threads[i] > 1)
-			flat =
-				expr_add(ev->pool, flat,
-			             expr_mul_int(ev->pool, expr_of_var(ev->pool, launch->thread[i]), stride));
-		stride *= launch->threads[i];
-	}
-	return flat;
-}
-
 /* T.ws(*groups): the threads of these warpgroups. */
 static struct value t_ws(struct eval *ev, struct call *call)
 {
@@ -54,7 +38,7 @@ static struct value t_ws(struct eval *ev, struct call *call)
 
 	if (!trace)
 		return VALUE_ERROR;
-	flat = flat_thread(ev, trace->launch);
+	flat = trace_flat_thread(ev, trace->launch);
 	for (uint32_t i = 0; i < call->n_rest; i++) {
 		const struct expr *inside;
 		int64_t group;

@@ -382,22 +382,6 @@ static struct value t_ieee(struct eval *ev, struct call *call)
 	return t_same(ev, call);
 }
 
-/* Flat thread number of the launch. */
-static const struct expr *flat_thread(struct eval *ev, const struct launch *launch)
-{
-	const struct expr *flat = expr_of_var(ev->pool, launch->thread[0]);
-	int64_t stride = launch->threads[0];
-
-	for (int i = 1; i < 3; i++) {
-		if (launch->threads[i] > 1)
-			flat =
-				expr_add(ev->pool, flat,
-			             expr_mul_int(ev->pool, expr_of_var(ev->pool, launch->thread[i]), stride));
-		stride *= launch->threads[i];
-	}
-	return flat;
-}
-
 /* T.get_lane_idx(), T.get_warp_idx(), T.get_warp_group_idx() */
 static struct value t_thread_part(struct eval *ev, struct call *call)
 {
@@ -411,7 +395,7 @@ static struct value t_thread_part(struct eval *ev, struct call *call)
 		return VALUE_ERROR;
 	if (warp < 1 || warps < 1 || warp > 1024 || warps > 1024)
 		return ev_error(ev, DIAG_E0202, call->span, "a warp has at least one thread");
-	flat = flat_thread(ev, trace->launch);
+	flat = trace_flat_thread(ev, trace->launch);
 	return device_value(is_lane    ? expr_mod_int(ev->pool, flat, warp)
 	                    : is_group ? expr_div_int(ev->pool, flat, warp * warps)
 	                               : expr_div_int(ev->pool, flat, warp));

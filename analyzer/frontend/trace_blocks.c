@@ -180,3 +180,18 @@ bool trace_evaluate(struct eval *ev, struct value value, struct span span)
 	stmt->as.op.as.evaluate.value = value.as.expr;
 	return true;
 }
+
+const struct expr *trace_flat_thread(struct eval *ev, const struct launch *launch)
+{
+	const struct expr *flat = expr_of_var(ev->pool, launch->thread[0]);
+	int64_t stride = launch->threads[0];
+
+	for (int i = 1; i < 3; i++) {
+		if (launch->threads[i] > 1)
+			flat =
+				expr_add(ev->pool, flat,
+			             expr_mul_int(ev->pool, expr_of_var(ev->pool, launch->thread[i]), stride));
+		stride *= launch->threads[i];
+	}
+	return flat;
+}

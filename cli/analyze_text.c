@@ -262,6 +262,7 @@ static void buffer_row(struct text *text, struct table *table, const struct buff
 	const struct layout *layout = describe_layout(compile, buffer);
 	const struct shared_place *place =
 		text->launch->schedule ? schedule_place(text->launch->schedule, buffer) : NULL;
+	struct describe_places places = describe_places(compile, buffer);
 	struct buf out = { 0 };
 	char type[32];
 
@@ -284,6 +285,11 @@ static void buffer_row(struct text *text, struct table *table, const struct buff
 		out.p[--out.n] = '\0';
 	note(text, table, STYLE_DIM, "      ", arena_strndup(text->arena, buf_cstr(&out), out.n));
 	buf_free(&out);
+	if (places.idle > 0)
+		note(text, table, STYLE_DIM, "      ",
+		     arena_printf(text->arena, "%s of %s places (thread, slot) idle (%.1f %%)",
+		                  count_text(text->arena, places.idle), count_text(text->arena, places.n),
+		                  100.0 * (double)places.idle / (double)places.n));
 }
 
 /* Shared memory that the tool added, for reductions and conversions. */

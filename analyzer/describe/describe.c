@@ -108,6 +108,22 @@ const struct layout *describe_layout(const struct compile *compile, const struct
 }
 
 /* Padding of shared memory counts, since it is allocated; elsewhere it is elements x size. */
+struct describe_places describe_places(const struct compile *compile, const struct buffer *buffer)
+{
+	const struct layout *layout = describe_layout(compile, buffer);
+	struct describe_places places = { 0 };
+	int64_t n_threads;
+
+	if (!layout || layout->kind != LAYOUT_FRAGMENT || buffer->launch >= compile->launches.n)
+		return places;
+	n_threads = launch_n_threads(compile->launches.p[buffer->launch]->launch);
+	if (n_threads < layout->n_threads)
+		n_threads = layout->n_threads;
+	places.n = n_threads * layout->n_slots;
+	places.idle = places.n - layout->n_threads * layout->n_slots + layout_idle_places(layout);
+	return places;
+}
+
 int64_t describe_bytes(const struct compile *compile, const struct buffer *buffer)
 {
 	const struct layout *layout =

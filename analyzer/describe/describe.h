@@ -38,6 +38,12 @@ int64_t describe_max_stages(const struct launch_result *launch, const struct pip
 /* The solved layout, or row-major for a tensor in global memory with constant extents and no
  * strides of its own; NULL when there is none. */
 const struct layout *describe_layout(const struct compile *compile, const struct buffer *buffer);
+/* Register places of a fragment, over all threads of its block: those that hold no element. A loop
+ * over 229 elements and 128 threads has 2 slots a thread, 256 places, 27 of them idle. */
+struct describe_places {
+	int64_t n, idle;
+};
+struct describe_places describe_places(const struct compile *compile, const struct buffer *buffer);
 /* Bytes of one version in one block; -1 when an extent is symbolic. */
 int64_t describe_bytes(const struct compile *compile, const struct buffer *buffer);
 /* 1-based line of a span's begin in the kernel file; 0 when it has none. */

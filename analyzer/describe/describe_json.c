@@ -96,7 +96,8 @@ static void json_launches(struct json *json, const struct compile *compile)
 }
 
 /* "layout": its text and kind; buffers that every thread has for itself have none. */
-static void json_layout(struct json *json, const struct layout *layout)
+static void json_layout(struct json *json, const struct layout *layout,
+                        struct describe_places places)
 {
 	struct buf text = { 0 };
 
@@ -110,6 +111,8 @@ static void json_layout(struct json *json, const struct layout *layout)
 	json_kstring(json, "kind", layout ? layout_kind_text(layout) : "other");
 	json_kint(json, "replicas", layout ? layout->n_replicas : 1);
 	json_kint(json, "slots", layout ? layout->n_slots : 0);
+	if (places.n > 0)
+		json_kint(json, "idle_places", places.idle);
 	json_end(json);
 	buf_free(&text);
 }
@@ -143,7 +146,7 @@ static void json_buffer(struct json *json, const struct compile *compile,
 	json_count(json, "bytes", describe_bytes(compile, buffer));
 	json_kint(json, "versions", place ? place->n_versions : 1);
 	json_count(json, "offset_bytes", place ? place->offset_bytes : -1);
-	json_layout(json, describe_layout(compile, buffer));
+	json_layout(json, describe_layout(compile, buffer), describe_places(compile, buffer));
 	if (launch && !buffer->is_param)
 		json_launch(json, launch);
 	json_end(json);
@@ -170,7 +173,7 @@ static void json_workspace(struct json *json, const struct compile *compile,
 	json_kint(json, "bytes", place->version_bytes);
 	json_kint(json, "versions", place->n_versions);
 	json_kint(json, "offset_bytes", place->offset_bytes);
-	json_layout(json, layout);
+	json_layout(json, layout, (struct describe_places){ 0 });
 	json_launch(json, launch);
 	json_end(json);
 }

@@ -438,7 +438,7 @@ bool layout_injective(const struct layout *layout, int64_t *first, int64_t *seco
 	return ok;
 }
 
-bool layout_covers_places(const struct layout *layout)
+int64_t layout_idle_places(const struct layout *layout)
 {
 	struct arena *scratch = arena_open();
 	unsigned char *seen = arena_array(scratch, unsigned char, (size_t)n_places(layout));
@@ -456,7 +456,12 @@ bool layout_covers_places(const struct layout *layout)
 		} while (layout_next_index(layout, index));
 	}
 	arena_close(scratch);
-	return n == n_places(layout);
+	return n_places(layout) - n;
+}
+
+bool layout_covers_places(const struct layout *layout)
+{
+	return layout_idle_places(layout) == 0;
 }
 
 /* Offset digits as row-major with `pitch_bytes` rows: every other stride is a product of extents

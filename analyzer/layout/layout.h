@@ -132,7 +132,9 @@ int64_t layout_count_differences(const struct layout *a, const struct layout *b)
 /* Every element has a place of its own: true, or the first two elements that share one. `first` and
    `second` have MAX_RANK + 1 entries (may be NULL), entry DIM_REPLICA is the replica. */
 bool layout_injective(const struct layout *layout, int64_t *first, int64_t *second);
-/* All (thread < n_threads, slot < n_slots) places hold some element: no idle thread-slot pairs. */
+/* Places (thread < n_threads, slot < n_slots) of a fragment that hold no element. */
+int64_t layout_idle_places(const struct layout *layout);
+/* There are none. */
 bool layout_covers_places(const struct layout *layout);
 
 /*

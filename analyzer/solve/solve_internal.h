@@ -258,6 +258,12 @@ struct copy_plan solve_copy_plan(struct solver *solver, const struct space *spac
 /* Fills the solution's plans and fragment layouts from space_layout and fragment_layout. */
 void solve_record(struct solver *solver);
 
+/* ---- solve_annotate.c ---- */
+
+/* W0410 when another candidate takes fewer wavefronts than the buffer's annotated layout: the first
+ * element that they place differently, and whether the annotation keeps ldmatrix away. */
+void solve_warn_annotation(struct solver *solver, const struct buffer_solution *solved);
+
 /* ---- solve_explain.c ---- */
 
 void solve_explain(struct solver *solver, const struct component *component);

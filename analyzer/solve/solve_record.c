@@ -268,24 +268,6 @@ static void record_why(struct solver *solver, struct buffer_solution *out)
 	}
 }
 
-/* An annotated layout that another candidate beats. */
-static void warn_annotation(struct solver *solver, const struct buffer_solution *solved)
-{
-	const struct candidate *mine = &solved->candidates.p[0], *best = &solved->candidates.p[1];
-	const char *name = sym_text(solver->cx->names, solved->buffer->name);
-
-	if (!solver->annotated[solved->buffer->id] || solved->candidates.n < 2 ||
-	    best->wavefronts >= mine->wavefronts)
-		return;
-	diag_report(&solver->cx->diags, DIAG_W0410, solved->buffer->span,
-	            "the layout that T.annotate_layout gives %s takes %" PRId64
-	            " wavefronts a block, ideal %" PRId64 "; %s would take %" PRId64,
-	            name, mine->wavefronts, mine->ideal, layout_kind_text(best->layout),
-	            best->wavefronts);
-	diag_help(&solver->cx->diags, "leave %s out of T.annotate_layout: %s is chosen then", name,
-	          layout_kind_text(best->layout));
-}
-
 void solve_record(struct solver *solver)
 {
 	struct solution *solution = solver->solution;
@@ -304,7 +286,7 @@ void solve_record(struct solver *solver)
 		} else if (buffer->scope == SCOPE_SHARED && out->layout) {
 			out->fixed_by = solver->annotated[b] ? solver->annotated[b]
 			                                     : shared_constraint(solver, buffer, out->layout);
-			warn_annotation(solver, out);
+			solve_warn_annotation(solver, out);
 		}
 	}
 	for (uint32_t g = 0; g < solver->gemms.n; g++) {

@@ -9,6 +9,32 @@
 
 enum { MAX_BLOCK_THREADS = 1024 };
 
+/* Registers a thread can have: the target's limit, and its share of the block's register file in
+ * steps of 8 (256 a warp). */
+static int64_t registers_limit(const struct target *target, int64_t n_threads)
+{
+	int64_t n_warps = (n_threads + 31) / 32, share = target->registers_sm / n_warps / 256 * 8;
+
+	return share < target->registers_thread_max ? share : target->registers_thread_max;
+}
+
+/* More register slots than a thread has: no error, since the assembler may overlay or spill them. */
+static void check_registers(struct check *check)
+{
+	const struct target *target = check->solution->target;
+	int64_t limit = registers_limit(target, check->warp->n_threads);
+	int64_t estimate = warp_registers_estimate(check->warp);
+
+	if (estimate > limit)
+		check_found(check,
+		            (struct finding){ PROPERTY_BUDGET, PROPERTY_NOT_PROVED,
+		                              check->solution->launch->span, "" },
+		            "about %lld registers a thread, %s has %lld with %lld threads a block: what "
+		            "lives at the same time beyond that spills",
+		            (long long)estimate, target->name, (long long)limit,
+		            (long long)check->warp->n_threads);
+}
+
 void check_budget(struct check *check)
 {
 	const struct target *target = check->solution->target;
@@ -24,6 +50,7 @@ void check_budget(struct check *check)
 		check_found(check, (struct finding){ PROPERTY_BUDGET, PROPERTY_VIOLATED, span, "" },
 		            "%lld threads, a block has at most %d", (long long)check->warp->n_threads,
 		            MAX_BLOCK_THREADS);
+	check_registers(check);
 	check_proved(check, PROPERTY_BUDGET, "%lld of %lld bytes of shared memory, %lld of %d threads",
 	             shared, limit, (long long)check->warp->n_threads, MAX_BLOCK_THREADS);
 }

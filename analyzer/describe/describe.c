@@ -14,16 +14,6 @@
 /* A wgmma takes 32 bytes of K, whatever the type (PTX ISA, section wgmma.mma_async). */
 enum { WGMMA_K_BITS = 256 };
 
-/* Packed types share a register, so an array of 16-bit elements counts half its slots. */
-int64_t describe_registers(const struct warp_program *warp)
-{
-	int64_t n = DESCRIBE_TEMPORARIES;
-
-	for (uint32_t i = 0; i < warp->regs.n; i++)
-		n += (warp->regs.p[i]->n_slots * (int64_t)dtype_bits(warp->regs.p[i]->type) + 31) / 32;
-	return n;
-}
-
 /* Registers beyond the limit of a thread spill, so that occupancy is computed with the limit. */
 struct launch_budget describe_budget(const struct launch_result *launch,
                                      const struct target *target)
@@ -33,7 +23,7 @@ struct launch_budget describe_budget(const struct launch_result *launch,
 
 	assert(launch->schedule && launch->warp);
 	budget.shared_bytes = launch->schedule->shared_bytes;
-	budget.registers_estimate = describe_registers(launch->warp);
+	budget.registers_estimate = warp_registers_estimate(launch->warp);
 	registers = budget.registers_estimate < target->registers_thread_max
 	                ? budget.registers_estimate
 	                : target->registers_thread_max;

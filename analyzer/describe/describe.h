@@ -9,15 +9,6 @@
 #include "analyzer/compile.h"
 #include "base/json.h"
 
-/*
- * Registers that a thread will need, an estimate: 32-bit registers of all register arrays of the
- * warp program (slots x bits / 32, each array rounded up) plus DESCRIBE_TEMPORARIES for addresses,
- * predicates and loop counters. The assembler may use fewer where arrays do not live at the same
- * time, and at most 255.
- */
-enum { DESCRIBE_TEMPORARIES = 24 };
-int64_t describe_registers(const struct warp_program *warp);
-
 /* Shared memory, registers and occupancy of a launch on a target; schedule and warp must be there.
  */
 struct launch_budget {

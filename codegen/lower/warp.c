@@ -233,6 +233,19 @@ int64_t wshared_bytes(const struct wshared *shared)
 	return shared->version_bytes * shared->n_versions;
 }
 
+/* Packed types share a register, so an array of 16-bit elements counts half its slots. */
+int64_t warp_registers_estimate(const struct warp_program *program)
+{
+	int64_t n = WARP_TEMPORARIES;
+
+	for (uint32_t i = 0; i < program->regs.n; i++) {
+		const struct wreg *reg = program->regs.p[i];
+
+		n += (reg->n_slots * (int64_t)dtype_bits(reg->type) + 31) / 32;
+	}
+	return n;
+}
+
 /* ---- the instruction table ---- */
 
 #define WOP(id, text, doc) static const struct woperand_info operands_##id[] = {

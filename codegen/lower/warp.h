@@ -280,6 +280,14 @@ union woperand winst_operand(const struct winst *inst, const struct woperand_inf
 const struct waddr *winst_shared_addr(const struct winst *inst, bool *is_write);
 /* Bytes of shared memory that the address may reach: of all versions. */
 int64_t wshared_bytes(const struct wshared *shared);
+/*
+ * Registers that a thread will need, an estimate: 32-bit registers of all register arrays of the
+ * program (slots x bits / 32, each array rounded up) plus WARP_TEMPORARIES for addresses,
+ * predicates and loop counters. The assembler may use fewer where arrays do not live at the same
+ * time.
+ */
+enum { WARP_TEMPORARIES = 24 };
+int64_t warp_registers_estimate(const struct warp_program *program);
 
 /*
  * Types, slot ranges, alignment of every constant part, constant slots under unrolling, barriers

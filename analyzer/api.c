@@ -70,6 +70,7 @@ static bool read_options(struct tl_analysis *analysis, const struct tl_options *
 	out->frontend.config = -1;
 	out->solve.strict = options.strict != 0;
 	out->solve.budget_ms = options.solve_budget_ms;
+	out->without_code = true;
 	out->parity = options.parity != NULL;
 	if (options.parity && strcmp(options.parity, "tilelang") != 0)
 		diag_report(&analysis->cx.diags, DIAG_E0904, (struct span){ 0 },

@@ -68,12 +68,49 @@ static bool run_schedule(struct compile *compile)
 	return ok;
 }
 
+/* Why the launch has no code: the first message about it, with its line. */
+static const char *limit_text(struct compile *compile, struct diag_mark mark)
+{
+	const struct diag *diag;
+	uint32_t line;
+
+	if (mark.n_items >= compile->cx.diags.items.n)
+		return "there is no code for it yet";
+	diag = compile->cx.diags.items.p[mark.n_items];
+	line = source_line(&compile->cx.sources, diag->span);
+	return arena_printf(compile->cx.arena,
+	                    "the code is checked, and there is none yet for line %u: %s", line,
+	                    diag->message);
+}
+
+/* The launch without its code, which is not wanted: what stops it becomes a warning. */
+static void run_warp_partly(struct compile *compile, struct launch_result *result)
+{
+	struct diag_mark mark = diag_mark(&compile->cx.diags);
+	struct warp_program *warp;
+	bool is_whole = false;
+
+	warp = lower_launch_partly(result->schedule, &is_whole);
+	if (is_whole && warp_verify(warp)) {
+		result->warp = warp;
+		return;
+	}
+	result->partial = warp;
+	result->limit = limit_text(compile, mark);
+	diag_soften(&compile->cx.diags, mark, DIAG_W0640);
+}
+
 static bool run_warp(struct compile *compile)
 {
 	bool ok = true;
 
 	for (uint32_t i = 0; i < compile->launches.n && !compile->options.parity; i++) {
 		struct launch_result *result = compile->launches.p[i];
+
+		if (compile->options.without_code) {
+			run_warp_partly(compile, result);
+			continue;
+		}
 		result->warp = lower_launch(result->schedule);
 		ok = ok && result->warp && warp_verify(result->warp);
 	}
@@ -90,7 +127,8 @@ static bool run_accesses(struct compile *compile)
 			result->accesses = result->parity->accesses;
 			continue;
 		}
-		access_table_count(result->warp, compile->cx.arena, &result->accesses);
+		access_table_count(result->warp ? result->warp : result->partial, compile->cx.arena,
+		                   &result->accesses);
 	}
 	return true;
 }
@@ -101,6 +139,8 @@ static bool run_properties(struct compile *compile)
 		struct launch_result *result = compile->launches.p[i];
 		if (result->warp)
 			check_launch(result->schedule, result->warp, &result->properties);
+		else if (result->partial)
+			check_partial(result->schedule, result->partial, result->limit, &result->properties);
 		else
 			check_nothing(compile->cx.arena, &result->properties,
 			              "the code is TileLang's, not ours: only its accesses are modelled");

@@ -19,6 +19,8 @@ struct compile_options {
 	struct solve_options solve;
 	const struct target *target;
 	bool parity; /* TileLang's choices in place of the solver's */
+	/* No code is wanted: a launch that has none yet is analysed all the same, with W0640. */
+	bool without_code;
 	struct assumed_data assumed;
 };
 
@@ -28,6 +30,9 @@ struct launch_result {
 	struct solution *solution;
 	struct schedule *schedule;
 	struct warp_program *warp;
+	/* What could be lowered and why not all, when `warp` is NULL (options.without_code); or NULL */
+	struct warp_program *partial;
+	const char *limit;
 	struct access_table accesses;
 	struct property_list properties;
 	struct parity *parity; /* with options.parity: what TileLang makes of the launch, else NULL */

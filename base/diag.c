@@ -164,6 +164,25 @@ void diag_report(struct diag_list *diags, enum diag_code code, struct span span,
 	vec_push(diags->arena, &diags->items, diag);
 }
 
+struct diag_mark diag_mark(const struct diag_list *diags)
+{
+	return (struct diag_mark){ diags->items.n, diags->n_errors };
+}
+
+void diag_soften(struct diag_list *diags, struct diag_mark mark, enum diag_code code)
+{
+	assert(code < N_DIAG_CODES && code_table[code].severity == SEVERITY_WARNING);
+	for (uint32_t i = mark.n_items; i < diags->items.n; i++) {
+		struct diag *diag = diags->items.p[i];
+
+		if (diag->severity != SEVERITY_ERROR)
+			continue;
+		diag->severity = SEVERITY_WARNING;
+		diag->code = code;
+	}
+	diags->n_errors = mark.n_errors;
+}
+
 /* Attaches to the last diagnostic, unless that one was dropped. */
 static void attach(struct diag_list *diags, struct diag_attachment attachment)
 {

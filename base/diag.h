@@ -83,6 +83,13 @@ struct diag_list {
 /* Adds a diagnostic with the severity of its table row. */
 void diag_report(struct diag_list *diags, enum diag_code code, struct span span, const char *format,
                  ...) __attribute__((format(printf, 4, 5)));
+/* What has been reported so far. */
+struct diag_mark {
+	uint32_t n_items, n_errors;
+};
+struct diag_mark diag_mark(const struct diag_list *diags);
+/* Errors reported since the mark become warnings with the code `code`. */
+void diag_soften(struct diag_list *diags, struct diag_mark mark, enum diag_code code);
 /* Attach to the diagnostic reported last: another place, or the edit that mends it. */
 void diag_note(struct diag_list *diags, struct span span, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

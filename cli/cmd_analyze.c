@@ -218,5 +218,6 @@ int cmd_analyze(struct cli *cli)
 	}
 	if (last_pass && !find_pass(cli, last_pass, "--stop-after"))
 		return cli_finish(cli, false);
+	cli->compile_options.without_code = !cli->options.dump;
 	return cli->options.dump ? dump(cli, last_pass) : analyze(cli, last_pass);
 }

@@ -76,6 +76,31 @@ void check_nothing(struct arena *arena, struct property_list *out, const char *r
 		                            .detail = reason });
 }
 
+void check_partial(const struct schedule *schedule, const struct warp_program *warp,
+                   const char *limit, struct property_list *out)
+{
+	const struct tile_program *program = schedule->solution->program;
+	struct property_list found = { 0 }, nothing = { 0 };
+	struct check check = { .cx = program->cx,
+		                   .pool = program->pool,
+		                   .schedule = schedule,
+		                   .solution = schedule->solution,
+		                   .warp = warp,
+		                   .out = &found };
+	bool exceeds = false;
+
+	check_budget(&check);
+	check_nothing(program->cx->arena, &nothing, limit);
+	for (uint32_t i = 0; i < found.items.n; i++)
+		exceeds |= found.items.p[i].status == PROPERTY_VIOLATED;
+	for (uint32_t i = 0; i < nothing.items.n; i++)
+		if (nothing.items.p[i].name != PROPERTY_BUDGET || !exceeds)
+			vec_push(program->cx->arena, &out->items, nothing.items.p[i]);
+	for (uint32_t i = 0; i < found.items.n; i++)
+		if (found.items.p[i].status == PROPERTY_VIOLATED)
+			vec_push(program->cx->arena, &out->items, found.items.p[i]);
+}
+
 void check_launch(const struct schedule *schedule, const struct warp_program *warp,
                   struct property_list *out)
 {

@@ -48,6 +48,12 @@ property_status_text(enum property_status status); /* "proved", "violated", "not
 
 /* One row a name, "not proved", with the reason. */
 void check_nothing(struct arena *arena, struct property_list *out, const char *reason);
+/*
+ * A launch of which only a part could be lowered: what the part exceeds already is violated, all
+ * else is not proved, for the reason `limit`.
+ */
+void check_partial(const struct schedule *schedule, const struct warp_program *warp,
+                   const char *limit, struct property_list *out);
 /* Checks one launch. Never fails: what cannot be decided is PROPERTY_NOT_PROVED. */
 void check_launch(const struct schedule *schedule, const struct warp_program *warp,
                   struct property_list *out);

@@ -135,13 +135,15 @@ uint32_t describe_line(const struct compile *compile, struct span span)
 /* The lowering names workspaces; the schedule only knows where they are. */
 const char *describe_workspace(const struct launch_result *launch, const struct shared_place *place)
 {
+	const struct warp_program *warp = launch->warp ? launch->warp : launch->partial;
+
 	if (launch->parity && place->workspace_of)
 		return parity_workspace_name(launch->solution->program->cx, place->workspace_of);
-	for (uint32_t i = 0; launch->warp && i < launch->warp->shareds.n; i++) {
-		const struct wshared *shared = launch->warp->shareds.p[i];
+	for (uint32_t i = 0; warp && i < warp->shareds.n; i++) {
+		const struct wshared *shared = warp->shareds.p[i];
 
 		if (!shared->buffer && shared->offset_bytes == place->offset_bytes)
-			return sym_text(launch->warp->cx->names, shared->name);
+			return sym_text(warp->cx->names, shared->name);
 	}
 	return "";
 }

@@ -305,7 +305,7 @@ static void json_access(struct json *json, const struct compile *compile,
 	json_kstring(json, "buffer", site->buffer);
 	json_kstring(json, "instruction", site->instruction);
 	json_kint(json, "bytes_per_thread", site->bytes_per_thread);
-	json_kint(json, "executions", site->executions);
+	json_count(json, "executions", site->executions);
 	json_count(json, "wavefronts", exact ? site->wavefronts : -1);
 	json_count(json, "ideal", exact ? site->ideal : -1);
 	json_count(json, "excess", exact ? site->excess : -1);

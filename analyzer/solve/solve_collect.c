@@ -403,7 +403,21 @@ static bool collect_op(struct solver *solver, const struct stmt *stmt, int64_t w
 		return solve_gemm(solver, stmt, weight);
 	case OP_reduce:
 		return collect_reduce(solver, stmt, weight);
-	CASES_OF_TILE_ONLY_OPS:
+	case OP_barrier_init:
+	case OP_barrier_arrive:
+	case OP_barrier_expect_tx:
+	case OP_barrier_wait:
+	case OP_evaluate:
+		/* Nothing in them has a layout that could be chosen. */
+		return true;
+	case OP_scan:
+	case OP_finalize_reducer:
+	case OP_transpose:
+	case OP_im2col:
+	case OP_tma_copy:
+	case OP_async_copy:
+	case OP_wgmma_gemm:
+	case OP_gemm_sp:
 		diag_report(&solver->cx->diags, DIAG_E0640, stmt->span,
 		            "%s is known, but not supported yet for this target",
 		            op_title(solver->program->cx, op));

@@ -276,11 +276,18 @@ struct missing {
 	bool ok;
 };
 
+/* Barriers and calls move no elements. */
+static bool op_moves(enum op_kind kind)
+{
+	return kind != OP_barrier_init && kind != OP_barrier_arrive && kind != OP_barrier_expect_tx &&
+	       kind != OP_barrier_wait && kind != OP_evaluate;
+}
+
 static void check_planned(void *user, struct stmt *stmt)
 {
 	struct missing *missing = user;
-	bool needs =
-		stmt->kind == STMT_OP || (stmt->kind == STMT_LOOP && stmt->as.loop.kind == LOOP_PARALLEL);
+	bool needs = (stmt->kind == STMT_OP && op_moves(stmt->as.op.kind)) ||
+	             (stmt->kind == STMT_LOOP && stmt->as.loop.kind == LOOP_PARALLEL);
 
 	if (needs && !missing->solution->plans[stmt->id].has_plan)
 		missing->ok = wrong(missing->solution, stmt->span, "a statement has no plan");

@@ -148,15 +148,29 @@ static void lower_kind(struct lower *l, struct stmt *stmt)
 	}
 }
 
+/* A statement that failed is taken out again: the walk goes on behind it. */
+static void leave_out(struct lower *l, const struct lower *before, uint32_t n_nodes)
+{
+	l->block = before->block;
+	l->block->nodes.n = n_nodes;
+	l->n_divergent = before->n_divergent;
+	l->in_pipeline = before->in_pipeline;
+	l->failed = false;
+	l->left_out = true;
+}
+
 void lower_stmt(struct lower *l, struct stmt *stmt)
 {
-	struct converted_list before = { 0 };
+	struct converted_list converted = { 0 };
+	struct lower before = *l;
+	uint32_t n_nodes = l->block->nodes.n;
 
 	l->span = stmt->span;
-	if (!lower_convert_begin(l, stmt, &before))
-		return;
-	lower_kind(l, stmt);
-	lower_convert_end(l, &before);
+	if (lower_convert_begin(l, stmt, &converted))
+		lower_kind(l, stmt);
+	lower_convert_end(l, &converted);
+	if (l->failed && l->is_partial)
+		leave_out(l, &before, n_nodes);
 }
 
 void lower_block(struct lower *l, struct block *block)
@@ -270,12 +284,15 @@ static const struct solution *own_solution(struct arena *arena, const struct sol
 	return own;
 }
 
-struct warp_program *lower_launch(const struct schedule *schedule)
+static struct warp_program *lower_any(const struct schedule *schedule, bool is_partial,
+                                      bool *is_whole)
 {
 	const struct solution *solution = schedule->solution;
 	const struct tile_program *program = solution->program;
 	struct cx *cx = program->cx;
-	struct lower l = { .cx = cx, .pool = program->pool, .schedule = schedule };
+	struct lower l = {
+		.cx = cx, .pool = program->pool, .schedule = schedule, .is_partial = is_partial
+	};
 	uint32_t n = program->buffers.n;
 
 	l.solution = own_solution(cx->arena, solution);
@@ -293,5 +310,18 @@ struct warp_program *lower_launch(const struct schedule *schedule)
 		    program->buffers.p[i]->launch == solution->launch->index)
 			make_reg(&l, program->buffers.p[i]);
 	lower_block(&l, (struct block *)(uintptr_t)&solution->launch->body);
+	*is_whole = !l.failed && !l.left_out;
 	return l.failed ? NULL : l.warp;
+}
+
+struct warp_program *lower_launch(const struct schedule *schedule)
+{
+	bool is_whole;
+
+	return lower_any(schedule, false, &is_whole);
+}
+
+struct warp_program *lower_launch_partly(const struct schedule *schedule, bool *is_whole)
+{
+	return lower_any(schedule, true, is_whole);
 }

@@ -30,8 +30,8 @@ struct lower {
 	bool in_pipeline; /* copies are issued by a pipeline, which commits and waits itself */
 	int n_divergent;  /* ifs around whose condition differs between threads */
 	bool failed;
-	bool is_partial; /* statements without a lowering are left out */
-	bool left_out;   /* one was */
+	bool is_partial;      /* statements without a lowering are left out */
+	bool left_out;        /* one was */
 	struct wblock *block; /* where instructions go */
 	struct span span;     /* of the statement being lowered */
 };

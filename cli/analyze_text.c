@@ -21,6 +21,7 @@
 #include "cli/table.h"
 
 #include "analyzer/describe/describe.h"
+#include "analyzer/solve/access.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -402,6 +403,9 @@ static void gemm(void *user, struct stmt *stmt)
 	           (long long)plan->m, (long long)plan->n, (long long)plan->k, buf_cstr(&instruction),
 	           plan->a_is_fragment ? "a fragment" : "shared",
 	           plan->b_is_fragment ? "a fragment" : "shared");
+	if (plan->wgmma_n == 0 && gemm_k_rest(plan))
+		buf_printf(text->out, "  the last k step has %lld of %d elements, the others are zero\n",
+		           (long long)gemm_k_rest(plan), mma_shape_info(plan->shape)->k);
 	buf_printf(text->out, "  %lld x %lld warps of %lld x %lld (policy %s)\n",
 	           (long long)plan->warps_m, (long long)plan->warps_n,
 	           (long long)(plan->m / plan->warps_m), (long long)(plan->n / plan->warps_n),

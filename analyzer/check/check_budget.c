@@ -18,7 +18,7 @@ static int64_t registers_limit(const struct target *target, int64_t n_threads)
 	return share < target->registers_thread_max ? share : target->registers_thread_max;
 }
 
-/* More register slots than a thread has: no error, since the assembler may overlay or spill them. */
+/* More register slots than a thread has: no error, the assembler may overlay or spill them. */
 static void check_registers(struct check *check)
 {
 	const struct target *target = check->solution->target;

@@ -182,9 +182,10 @@ static void check_gemm_coverage(struct check *check, const struct stmt *stmt,
                                 const struct gemm_plan *plan)
 {
 	const struct mma_shape_info *info = mma_shape_info(plan->shape);
+	bool k_fits = gemm_k_rest(plan) == 0 || (!plan->a_is_fragment && !plan->b_is_fragment);
 
 	if (plan->m % (plan->warps_m * info->m) == 0 && plan->n % (plan->warps_n * info->n) == 0 &&
-	    plan->k % info->k == 0 && plan->warps_m * plan->warps_n * 32 == check->warp->n_threads)
+	    k_fits && plan->warps_m * plan->warps_n * 32 == check->warp->n_threads)
 		return;
 	check_found(check, (struct finding){ PROPERTY_COVERAGE, PROPERTY_VIOLATED, stmt->span, "" },
 	            "%lld x %lld warps of %s do not tile %lld x %lld x %lld", (long long)plan->warps_m,

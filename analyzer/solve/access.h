@@ -27,6 +27,7 @@ struct access {
 	int64_t bytes; /* a lane; 16 for the matrix ops */
 	int64_t n_matrices;
 	bool trans;
+	bool is_rest; /* gemm operands: of the last k step, which K fills only partly */
 	const struct buffer *buffer;
 	const struct expr *offset; /* bytes in version 0 (shared), elements (global) */
 	const struct expr
@@ -93,14 +94,20 @@ struct operand_ref {
 	int which;
 	const struct layout *layout;
 };
+/* Elements of K behind the last whole k step of mma.sync: the rest, one more step whose registers
+ * beyond K are zero. 0: none. */
+int64_t gemm_k_rest(const struct gemm_plan *plan);
+enum { MAX_OPERAND_ACCESSES = 3 };
 /*
  * How mma.sync reads it from shared memory: by ldmatrix (x4 and, when the warp's number of n8 tiles
- * is odd, a trailing x2), or element by element where ldmatrix has no form. Fills up to 2 accesses
- * and returns their number, 0 when there is no form. Iterations: k step, tile; of plain loads also
- * register and element. PTX ISA, ldmatrix and the fragment figures of mma.
+ * is odd, a trailing x2), or element by element where ldmatrix has no form; then, when K has a
+ * rest, the loads of that step (`is_rest`): by ldmatrix when the rest is half a step, else element
+ * by element under a guard. Fills up to MAX_OPERAND_ACCESSES accesses and returns their number, 0
+ * when there is no form. Iterations: k step, tile; of plain loads also register and element. PTX
+ * ISA, ldmatrix and the fragment figures of mma.
  */
 uint32_t access_gemm_operand(struct access_space *space, const struct operand_ref *ref,
-                             struct access out[2]);
+                             struct access *out);
 
 /* An element of a buffer that each iteration of a partitioned space touches. */
 struct elem_ref {

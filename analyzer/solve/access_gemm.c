@@ -12,7 +12,13 @@
  * row is 16 bytes, lane l gives the address of row l % 8 of block l / 8. The other two forms, k
  * across the rows, take .trans, which exchanges 16-bit elements and so serves 16-bit types alone.
  * What remains, and rows that do not start at multiples of 16 bytes, is read by plain loads, one
- * element each. Source: PTX ISA, "Warp-level matrix instructions: ldmatrix", "Matrix fragments for
+ * element each.
+ *
+ * K need not be a multiple of the step of 8e. What is left behind the whole steps is one step more,
+ * in registers that were zero before: half a step is the two low blocks of A (ldmatrix.x2) and the
+ * low block of each B tile (.x1), other rests are loads that the lanes beyond K do not make.
+ *
+ * Source: PTX ISA, "Warp-level matrix instructions: ldmatrix", "Matrix fragments for
  * mma.m16n8k8 / k16 / k32".
  */
 #include "analyzer/solve/access.h"
@@ -60,6 +66,7 @@ struct operand_tile {
 	int which;     /* 0 A, 1 B */
 	int64_t per_reg;
 	const struct expr *mn0; /* first m or n of the warp */
+	bool is_rest;           /* the step behind the whole ones */
 };
 
 /* Address of element (mn, k), counted from the region's start. */
@@ -79,9 +86,20 @@ static const struct expr *element_offset(struct access_space *space,
 	return access_offset(space, region->buffer, tile->ref->layout, index);
 }
 
+/* First element of K that the accesses' step 0 reads. */
+static const struct expr *first_k(struct access_space *space, const struct operand_tile *tile)
+{
+	const struct gemm_plan *plan = tile->ref->plan;
+
+	return expr_int(space->pool, tile->is_rest ? plan->k - gemm_k_rest(plan) : 0);
+}
+
 /* ---- ldmatrix ---- */
 
-/* Where lane l of ldmatrix points inside a group of `n_blocks` blocks: row l % 8 of block l / 8. */
+/*
+ * Where lane l of ldmatrix points inside a group of `n_blocks` blocks: row l % 8 of block l / 8. Of
+ * half a step A has the two blocks along m, B the one.
+ */
 static void lane_row(struct access_space *space, const struct operand_tile *tile, int64_t n_blocks,
                      const struct expr **mn, const struct expr **k)
 {
@@ -92,6 +110,7 @@ static void lane_row(struct access_space *space, const struct operand_tile *tile
 
 	*mn = expr_mul_int(pool, tile->which == 0 ? fast : slow, 8);
 	*k = expr_mul_int(pool, tile->which == 0 ? slow : fast, 4 * tile->per_reg);
+	*k = expr_add(pool, *k, first_k(space, tile));
 	if (tile->k_is_row)
 		*k = expr_add(pool, *k, row);
 	else
@@ -112,8 +131,16 @@ static void start_access(struct access_space *space, const struct operand_tile *
 	const struct gemm_plan *plan = tile->ref->plan;
 
 	out->buffer = tile->region->buffer;
-	set_iter(space, out, 0, plan->k / mma_shape_info(plan->shape)->k);
+	out->is_rest = tile->is_rest;
+	set_iter(space, out, 0, tile->is_rest ? 1 : plan->k / mma_shape_info(plan->shape)->k);
 	set_iter(space, out, 1, n_tiles);
+}
+
+/* Rows along m or n that one ldmatrix covers: a block has 8, and of a whole step there are two
+ * blocks along k. */
+static int64_t rows_of(const struct operand_tile *tile, int64_t n_matrices)
+{
+	return tile->is_rest ? 8 * n_matrices : 4 * n_matrices;
 }
 
 /* `n` ldmatrix of `n_matrices` blocks each, from row `first` of the warp's on. */
@@ -122,7 +149,7 @@ static void make_ldmatrix(struct access_space *space, const struct operand_tile 
 {
 	struct expr_pool *pool = space->pool;
 	const struct expr *mn, *k;
-	int64_t rows = out->n_matrices == 4 ? 16 : 8;
+	int64_t rows = rows_of(tile, out->n_matrices);
 
 	out->op = BANK_LDMATRIX;
 	out->bytes = 16;
@@ -136,7 +163,7 @@ static void make_ldmatrix(struct access_space *space, const struct operand_tile 
 	              mn);
 	k = expr_add(pool, expr_mul_int(pool, ks, 8 * tile->per_reg), k);
 	out->offset = element_offset(space, tile, mn, k);
-	out->slot = expr_add_int(pool, expr_mul_int(pool, t, out->n_matrices * tile->per_reg),
+	out->slot = expr_add_int(pool, expr_mul_int(pool, t, rows / 8 * 2 * tile->per_reg),
 	                         first / 8 * 2 * tile->per_reg);
 }
 
@@ -146,6 +173,11 @@ static uint32_t ldmatrix_accesses(struct access_space *space, const struct opera
 	int64_t n_full = extent / 16, n_rest = extent % 16 / 8;
 	uint32_t n = 0;
 
+	if (tile->is_rest) {
+		out[0] = (struct access){ .n_matrices = tile->which == 0 ? 2 : 1 };
+		make_ldmatrix(space, tile, 0, extent / rows_of(tile, out[0].n_matrices), &out[0]);
+		return 1;
+	}
 	if (n_full) {
 		out[n] = (struct access){ .n_matrices = 4 };
 		make_ldmatrix(space, tile, 0, n_full, &out[n++]);
@@ -187,6 +219,9 @@ static void make_loads(struct access_space *space, const struct operand_tile *ti
 	const struct expr *k =
 		expr_add(pool, expr_mul_int(pool, ks, 8 * e), expr_mul_int(pool, high, 4 * e));
 	k = expr_add(pool, k, expr_add(pool, expr_mul_int(pool, expr_mod_int(pool, lane, 4), e), part));
+	k = expr_add(pool, k, first_k(space, tile));
+	if (tile->is_rest)
+		out->guard = expr_lt(pool, k, expr_int(pool, tile->ref->plan->k));
 	out->offset = element_offset(space, tile, expr_add(pool, tile->mn0, mn), k);
 	out->slot = expr_add(pool, expr_mul_int(pool, t, n_regs * e),
 	                     expr_add(pool, expr_mul_int(pool, reg, e), part));
@@ -243,8 +278,25 @@ static bool rows_fit(const struct operand_tile *tile)
 	return layout->table ? table_rows_fit(layout, unit) : digits_fit(layout, unit);
 }
 
+int64_t gemm_k_rest(const struct gemm_plan *plan)
+{
+	return plan->k % mma_shape_info(plan->shape)->k;
+}
+
+/* All accesses of the whole steps, or those of the rest. */
+static uint32_t step_accesses(struct access_space *space, const struct operand_tile *tile,
+                              int64_t extent, struct access *out)
+{
+	bool is_torn = tile->is_rest && gemm_k_rest(tile->ref->plan) != 4 * tile->per_reg;
+
+	if (!is_torn && rows_fit(tile) && (!tile->k_is_row || tile->per_reg == 2))
+		return ldmatrix_accesses(space, tile, extent, out);
+	make_loads(space, tile, extent, out);
+	return 1;
+}
+
 uint32_t access_gemm_operand(struct access_space *space, const struct operand_ref *ref,
-                             struct access out[2])
+                             struct access *out)
 {
 	const struct gemm_plan *plan = ref->plan;
 	bool transposed = ref->which == 0 ? ref->gemm->transpose_a : ref->gemm->transpose_b;
@@ -256,12 +308,17 @@ uint32_t access_gemm_operand(struct access_space *space, const struct operand_re
 		.per_reg = per_register(plan),
 	};
 	int64_t extent = ref->which == 0 ? plan->m / plan->warps_m : plan->n / plan->warps_n;
+	uint32_t n = 0;
 
 	if (tile.region->buffer->scope != SCOPE_SHARED || (ref->which == 0 && extent % 16))
 		return 0;
 	tile.mn0 = expr_mul_int(space->pool, warp_coordinate(space, plan, ref->which), extent);
-	if (rows_fit(&tile) && (!tile.k_is_row || tile.per_reg == 2))
-		return ldmatrix_accesses(space, &tile, extent, out);
-	make_loads(space, &tile, extent, &out[0]);
-	return 1;
+	if (plan->k >= mma_shape_info(plan->shape)->k)
+		n += step_accesses(space, &tile, extent, out);
+	if (gemm_k_rest(plan)) {
+		tile.is_rest = true;
+		n += step_accesses(space, &tile, extent, out + n);
+	}
+	assert(n <= MAX_OPERAND_ACCESSES);
+	return n;
 }

@@ -241,14 +241,19 @@ static void gemm_sizes(const struct op_gemm *gemm, struct gemm_plan *plan)
 	plan->k = gemm->transpose_a ? gemm->a.extent[last - 1] : gemm->a.extent[last];
 }
 
+/* K may have a rest when both operands come from shared memory: it is filled up with zeros. */
 static bool check_sizes(struct solver *solver, const struct stmt *stmt,
                         const struct gemm_plan *plan)
 {
+	bool has_fragment = plan->a_is_fragment || plan->b_is_fragment;
+
 	const struct mma_shape_info *info = mma_shape_info(plan->shape);
 	const struct {
 		char name;
 		int64_t size, unit;
-	} sizes[] = { { 'M', plan->m, info->m }, { 'N', plan->n, info->n }, { 'K', plan->k, info->k } };
+	} sizes[] = { { 'M', plan->m, info->m },
+		          { 'N', plan->n, info->n },
+		          { 'K', plan->k, has_fragment ? info->k : 1 } };
 
 	for (int i = 0; i < 3; i++)
 		if (sizes[i].size % sizes[i].unit != 0) {
@@ -260,6 +265,10 @@ static bool check_sizes(struct solver *solver, const struct stmt *stmt,
 			diag_help(&solver->cx->diags,
 			          "make the tile's %c %" PRId64 " and fill the rest with zeros", sizes[i].name,
 			          (sizes[i].size + sizes[i].unit - 1) / sizes[i].unit * sizes[i].unit);
+			if (i == 2)
+				diag_help(&solver->cx->diags,
+				          "or copy the operand in registers to shared memory: operands in shared "
+				          "memory may have any K");
 			return false;
 		}
 	return true;
@@ -360,6 +369,8 @@ bool solve_gemm(struct solver *solver, const struct stmt *stmt, int64_t weight)
 	    !check_types(solver, stmt, gemm, &use->plan.shape))
 		return false;
 	gemm_sizes(gemm, &use->plan);
+	use->plan.a_is_fragment = gemm->a.buffer->scope == SCOPE_FRAGMENT;
+	use->plan.b_is_fragment = gemm->b.buffer->scope == SCOPE_FRAGMENT;
 	if (!check_sizes(solver, stmt, &use->plan))
 		return false;
 	if (solver->n_threads % LANES != 0) {
@@ -377,8 +388,6 @@ bool solve_gemm(struct solver *solver, const struct stmt *stmt, int64_t weight)
 	}
 	use->plan.c = layout_mma_accumulator(solver->arena, use->plan.m, use->plan.n, use->plan.warps_m,
 	                                     use->plan.warps_n);
-	use->plan.a_is_fragment = gemm->a.buffer->scope == SCOPE_FRAGMENT;
-	use->plan.b_is_fragment = gemm->b.buffer->scope == SCOPE_FRAGMENT;
 	vec_push(solver->arena, &solver->gemms, use);
 	return pin_operand(solver, use, 0) && pin_operand(solver, use, 1) &&
 	       pin_accumulator(solver, stmt, use);

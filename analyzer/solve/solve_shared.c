@@ -35,7 +35,7 @@ static void add_gemm_accesses(struct solver *solver, const struct buffer *buffer
 	for (uint32_t g = 0; g < solver->gemms.n; g++) {
 		const struct gemm_use *use = solver->gemms.p[g];
 		const struct op_gemm *gemm = &use->stmt->as.op.as.gemm;
-		struct access accesses[2];
+		struct access accesses[MAX_OPERAND_ACCESSES];
 
 		for (int which = 0; which < 2; which++) {
 			const struct region *region = which == 0 ? &gemm->a : &gemm->b;

@@ -36,6 +36,7 @@ static void load_elements(struct lower *l, const struct access *access, const st
 	inst->as.ld.src = lower_shared_addr(l, access->buffer, access->offset);
 	inst->as.ld.dst = (struct wregs){ reg, access->slot, 1 };
 	inst->as.ld.bytes = access->bytes;
+	inst->predicate = access_predicate(&l->space, access);
 	lower_close(l, outer);
 }
 
@@ -60,10 +61,10 @@ static void load_operand(struct lower *l, const struct access *access, const str
 struct operand {
 	const struct region *region;
 	const struct wreg *reg;
-	struct access accesses[2]; /* from shared memory */
-	uint32_t n_accesses;       /* 0: a fragment */
-	int64_t tile_stride;       /* slots from tile to tile */
-	const struct expr *first;  /* slot of the k step's first tile */
+	struct access accesses[MAX_OPERAND_ACCESSES]; /* from shared memory */
+	uint32_t n_accesses;                          /* 0: a fragment */
+	int64_t tile_stride;                          /* slots from tile to tile */
+	const struct expr *first;                     /* slot of the k step's first tile */
 };
 
 static void multiply(struct lower *l, const struct gemm_plan *plan, const struct wreg *c,
@@ -106,18 +107,27 @@ static struct op_gemm resolve(struct lower *l, const struct op_gemm *gemm)
 	return out;
 }
 
+/* All slots become zero where the condition holds (NULL: always). */
+static void zero_registers(struct lower *l, const struct wreg *reg, const struct expr *condition)
+{
+	struct access_iter iter = { access_iter_var(&l->space, 0, reg->n_slots), reg->n_slots, 0 };
+	const struct expr *zero = dtype_is_float(reg->type)
+	                              ? expr_float(l->pool, reg->type, 0.0)
+	                              : expr_cast(l->pool, reg->type, expr_int(l->pool, 0));
+	struct wblock *outer = lower_open(l, &iter);
+
+	lower_set(l, reg, access_iter_value(&l->space, &iter), zero, condition);
+	lower_close(l, outer);
+}
+
 static void clear_accumulator(struct lower *l, const struct op_gemm *gemm, const struct wreg *c)
 {
-	struct access_iter iter = { access_iter_var(&l->space, 0, c->n_slots), c->n_slots, 0 };
 	const struct expr *condition = gemm->clear_accum ? lower_scalar(l, gemm->clear_accum) : NULL;
 	int64_t constant;
 
 	if (!condition || (expr_is_int(condition, &constant) && !constant))
 		return;
-	struct wblock *outer = lower_open(l, &iter);
-	lower_set(l, c, access_iter_value(&l->space, &iter), expr_float(l->pool, c->type, 0.0),
-	          expr_is_true(condition) ? NULL : condition);
-	lower_close(l, outer);
+	zero_registers(l, c, expr_is_true(condition) ? NULL : condition);
 }
 
 /*
@@ -147,7 +157,7 @@ static bool open_operand(struct lower *l, const struct op_gemm *gemm, const stru
 	int64_t tile_slots = which == 0 ? info->a_slots : info->b_slots, k_steps = plan->k / info->k;
 	int64_t n_tiles =
 		which == 0 ? plan->m / plan->warps_m / info->m : plan->n / plan->warps_n / info->n;
-	const struct expr *step = k_steps == 1
+	const struct expr *step = k_steps <= 1
 	                              ? expr_int(l->pool, 0)
 	                              : expr_of_var(l->pool, access_iter_var(&l->space, 0, k_steps));
 
@@ -170,6 +180,17 @@ static bool open_operand(struct lower *l, const struct op_gemm *gemm, const stru
 	return true;
 }
 
+/* Loads of a whole step, or of the rest behind them, and the multiplications. */
+static void k_step(struct lower *l, const struct gemm_plan *plan, const struct wreg *c,
+                   const struct operand operands[2], bool is_rest)
+{
+	for (int which = 0; which < 2; which++)
+		for (uint32_t i = 0; i < operands[which].n_accesses; i++)
+			if (operands[which].accesses[i].is_rest == is_rest)
+				load_operand(l, &operands[which].accesses[i], operands[which].reg);
+	multiply(l, plan, c, operands);
+}
+
 void lower_gemm(struct lower *l, struct stmt *stmt)
 {
 	struct op_gemm gemm = resolve(l, &stmt->as.op.as.gemm);
@@ -184,13 +205,19 @@ void lower_gemm(struct lower *l, struct stmt *stmt)
 	for (int which = 0; which < 2; which++)
 		if (!open_operand(l, &gemm, plan, which, &operands[which]))
 			return;
-	struct access_iter steps = { access_iter_var(&l->space, 0, k_steps), k_steps, 0 };
-	struct wblock *outer = lower_open(l, &steps);
-	for (int which = 0; which < 2; which++)
-		for (uint32_t i = 0; i < operands[which].n_accesses; i++)
-			load_operand(l, &operands[which].accesses[i], operands[which].reg);
-	multiply(l, plan, c, operands);
-	lower_close(l, outer);
+	if (k_steps > 0) {
+		struct access_iter steps = { access_iter_var(&l->space, 0, k_steps), k_steps, 0 };
+		struct wblock *outer = lower_open(l, &steps);
+
+		k_step(l, plan, c, operands, false);
+		lower_close(l, outer);
+	}
+	if (gemm_k_rest(plan)) {
+		/* what the rest leaves unset: 0 times anything else could be a NaN */
+		zero_registers(l, operands[0].reg, NULL);
+		zero_registers(l, operands[1].reg, NULL);
+		k_step(l, plan, c, operands, true);
+	}
 	for (int which = 0; which < 2; which++)
 		if (operands[which].n_accesses)
 			lower_did(l, l->shared_of[operands[which].region->buffer->id], true, false, false);

@@ -174,31 +174,50 @@ static void summary_banks(struct text *text)
 	buf_char(text->out, '\n');
 }
 
+/* "1,234 of 5,678 wavefronts", or what is more than theirs. */
+static const char *saved_text(struct text *text, int64_t theirs, int64_t own, const char *what)
+{
+	if (own > theirs)
+		return arena_printf(text->arena, "%s %s more", count_text(text->arena, own - theirs), what);
+	if (own == theirs)
+		return arena_printf(text->arena, "no %s", what);
+	return arena_printf(text->arena, "%s of %s %s", count_text(text->arena, theirs - own),
+	                    count_text(text->arena, theirs), what);
+}
+
 /* What layouts of the solver's own would save beside TileLang's. */
 static void summary_own(struct text *text)
 {
-	const struct compile *own = text->compile->options.parity ? compile_own(text->compile) : NULL;
-	struct describe_totals theirs, ours;
-	int64_t fewer;
+	struct describe_savings savings;
+	const struct describe_side *theirs = &savings.tilelang, *own = &savings.own;
+	bool fewer;
 
 	if (!text->compile->options.parity)
 		return;
+	savings = describe_savings(text->compile);
 	buf_text(text->out, "  own layouts    ");
-	if (!own) {
+	if (!own->is_known) {
 		buf_text(text->out,
 		         "not known: without --parity this version does not compile the kernel\n");
 		return;
 	}
-	theirs = describe_totals(text->compile);
-	ours = describe_totals(own);
-	fewer = theirs.excess - ours.excess;
-	style_text(text->out, fewer > 0 ? STYLE_GOOD : STYLE_PLAIN, text->colour,
-	           arena_printf(text->arena, "%s excess wavefronts without --parity",
-	                        count_text(text->arena, ours.excess)));
-	if (fewer > 0)
-		buf_printf(text->out, ": saves %s", count_text(text->arena, fewer));
-	buf_printf(text->out, " (%s wavefronts, ideal %s)\n", count_text(text->arena, ours.wavefronts),
-	           count_text(text->arena, ours.ideal));
+	fewer = own->excess < theirs->excess;
+	buf_printf(text->out, "%s wavefronts, %s excess, %s B shared",
+	           count_text(text->arena, own->wavefronts), count_text(text->arena, own->excess),
+	           count_text(text->arena, own->shared_bytes));
+	if (own->has_cycles && theirs->has_cycles)
+		buf_printf(text->out, "; cycles %s, TileLang's %s",
+		           count_text(text->arena, (int64_t)(own->cycles_max + 0.5)),
+		           count_text(text->arena, (int64_t)(theirs->cycles + 0.5)));
+	buf_text(text->out, "\n  saves          ");
+	style_text(text->out, fewer ? STYLE_GOOD : STYLE_PLAIN, text->colour,
+	           saved_text(text, theirs->excess, own->excess, "excess wavefronts"));
+	if (own->has_cycles && theirs->has_cycles && theirs->counted_grid == own->counted_grid)
+		buf_printf(text->out, ", %s",
+		           saved_text(text, (int64_t)(theirs->cycles + 0.5),
+		                      (int64_t)(own->cycles_max + 0.5), "predicted cycles"));
+	buf_printf(text->out, ", %s\n",
+	           saved_text(text, theirs->shared_bytes, own->shared_bytes, "bytes of shared memory"));
 }
 
 /* How many properties are proved, violated, not proved. */

@@ -16,23 +16,6 @@
 
 enum { MAX_LOOPS = MAX_DIMS - 3, MAX_NAMED_LANES = 4 };
 
-/* A condition that holds where the instruction is reached. */
-struct guard {
-	const struct expr *e;
-	bool negated;
-};
-
-struct walker {
-	const struct warp_program *program;
-	struct arena *arena;
-	struct access_table *table;
-	int64_t *values; /* by var id */
-	vec_of(const struct wnode *) loops;
-	vec_of(struct guard) guards;
-	uint32_t n_whiles;  /* around the present node */
-	bool unknown_count; /* some count around a shared access is not known */
-};
-
 /* ---- what is known ---- */
 
 struct known_check {
@@ -230,36 +213,64 @@ static void describe(const struct winst *inst, struct bank_access *access, struc
 		         inst->kind == WOP_cp_async ? "" : ".shared", bytes);
 }
 
+const struct expr *site_global_bytes(const struct walker *walker, const struct waddr *addr)
+{
+	uint32_t elem_bits = dtype_bits(addr->global->type);
+
+	if (elem_bits % 8 == 0)
+		return expr_mul_int(walker->program->pool, addr->offset, elem_bits / 8);
+	return expr_div_int(walker->program->pool, addr->offset, 8 / elem_bits);
+}
+
+/* The terms of a sum in which the thread number stands. */
+static const struct expr *lane_terms(const struct warp_program *program, const struct expr *e)
+{
+	struct expr_pool *pool = program->pool;
+
+	if (!expr_uses(e, program->tid))
+		return expr_int(pool, 0);
+	if (e->kind != EXPR_BINARY || e->type.kind != TYPE_INT ||
+	    (e->as.binary != BIN_ADD && e->as.binary != BIN_SUB))
+		return e;
+	return expr_binary(pool, e->as.binary, lane_terms(program, e->args[0]),
+	                   lane_terms(program, e->args[1]));
+}
+
+struct expr_code *site_lane_bytes(const struct walker *walker, struct site_query *query,
+                                  const struct expr *bytes)
+{
+	return compile_address(walker, query, lane_terms(walker->program, bytes));
+}
+
 /* The global side of cp.async through L1: bytes, and lanes that read nothing. */
 static void add_source(const struct walker *walker, struct site_query *query,
                        const struct winst *inst)
 {
-	const struct wop_cp_async *copy = &inst->as.cp_async;
-	uint32_t elem_bits = dtype_bits(copy->src.global->type);
-	const struct expr *bytes = copy->src.offset;
-
-	if (elem_bits % 8 == 0)
-		bytes = expr_mul_int(walker->program->pool, bytes, elem_bits / 8);
-	else
-		bytes = expr_div_int(walker->program->pool, bytes, 8 / elem_bits);
-	query->source = compile_address(walker, query, bytes);
+	query->source =
+		compile_address(walker, query, site_global_bytes(walker, &inst->as.cp_async.src));
 	if (!query->source)
 		query->address = NULL;
 	if (inst->predicate)
 		add_condition(walker, query, inst->predicate, true);
 }
 
+void site_surround(const struct walker *walker, struct site_query *query,
+                   const struct expr *predicate)
+{
+	query->program = walker->program;
+	query->values = walker->values;
+	add_dims(walker, query);
+	add_guards(walker, query);
+	if (predicate)
+		add_condition(walker, query, predicate, false);
+}
+
 static void set_up(const struct walker *walker, struct site_query *query, const struct winst *inst)
 {
 	bool through_l1 = inst->kind == WOP_cp_async && inst->as.cp_async.bytes < 16;
 
-	query->program = walker->program;
-	query->values = walker->values;
+	site_surround(walker, query, inst->kind == WOP_cp_async ? NULL : inst->predicate);
 	query->offset = winst_shared_addr(inst, NULL)->offset;
-	add_dims(walker, query);
-	add_guards(walker, query);
-	if (inst->predicate && inst->kind != WOP_cp_async)
-		add_condition(walker, query, inst->predicate, false);
 	query->address = compile_address(walker, query, query->offset);
 	if (through_l1)
 		add_source(walker, query, inst);
@@ -322,6 +333,12 @@ static const char *explain(struct arena *arena, const struct site_query *query, 
 	struct buf text = { 0 };
 	const char *copy;
 
+	if (worst->result.ways <= 1)
+		return arena_printf(
+			arena,
+			"no lanes meet in a bank: %d lanes of warp %u are active, in more phases "
+			"than their bytes need",
+			__builtin_popcount(worst->access.mask), worst->warp);
 	first -= first % lanes_in_phase(&worst->access);
 	n = lanes_that_meet(&worst->access, offsets, first, bank, lanes);
 	buf_text(&text, "lanes ");
@@ -458,8 +475,17 @@ static void walk_node(struct walker *walker, const struct wnode *node, bool coun
 
 static void walk_block(struct walker *walker, const struct wblock *block, bool count)
 {
-	for (uint32_t i = 0; i < block->nodes.n; i++)
-		walk_node(walker, block->nodes.p[i], count);
+	for (uint32_t i = 0; i < block->nodes.n; i++) {
+		if (walker->traffic && block->nodes.p[i]->kind == WNODE_INST)
+			traffic_visit(walker, block, i);
+		else
+			walk_node(walker, block->nodes.p[i], count);
+	}
+}
+
+void site_walk(struct walker *walker)
+{
+	walk_block(walker, &walker->program->body, true);
 }
 
 /* Instructions that are never reached are no accesses. */

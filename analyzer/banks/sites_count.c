@@ -231,6 +231,29 @@ static void note_execution(struct site_query *query, const struct bank_access *a
 	}
 }
 
+/* Distinct 32-byte pieces of global memory that the active lanes touch. */
+static int64_t n_sectors(const struct bank_access *access)
+{
+	enum { SECTOR_BYTES = 32, MAX_SECTORS = 64 };
+	int64_t seen[MAX_SECTORS];
+	int n = 0;
+
+	for (uint32_t lane = 0; lane < 32; lane++) {
+		int64_t first = floor_quotient(access->offsets[lane], SECTOR_BYTES);
+		int64_t last = floor_quotient(access->offsets[lane] + access->bytes - 1, SECTOR_BYTES);
+
+		for (int64_t at = first; access->mask >> lane & 1 && at <= last; at++) {
+			int i = n;
+
+			while (i > 0 && seen[i - 1] != at)
+				i--;
+			if (i == 0 && n < MAX_SECTORS)
+				seen[n++] = at;
+		}
+	}
+	return n;
+}
+
 /* One warp of the present box, which stands for `times` executions. */
 static void count_warp(struct site_query *query, const struct warp_lanes *lanes, uint64_t undecided,
                        uint64_t failed, int64_t times)
@@ -263,6 +286,10 @@ static void count_warp(struct site_query *query, const struct warp_lanes *lanes,
 		               sources);
 		hide_idle_sources(&access, sources, reads);
 		access.sources = sources;
+	}
+	if (query->is_global) {
+		query->sectors += times * n_sectors(&access);
+		return;
 	}
 	result = bank_wavefronts(&access);
 	query->wavefronts += times * result.min;

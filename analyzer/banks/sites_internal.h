@@ -12,6 +12,7 @@
 #define TL_BANKS_SITES_INTERNAL_H
 
 #include "analyzer/banks/sites.h"
+#include "analyzer/banks/traffic.h"
 
 enum { MAX_DIMS = 60, MAX_CONDITIONS = 60 };
 
@@ -44,6 +45,7 @@ struct site_query {
 	const struct expr *offset; /* bytes, as written */
 	/* bytes without the terms that shift all lanes alike; NULL: not modelled */
 	struct expr_code *address;
+	bool is_global;           /* 32-byte sectors are counted in place of wavefronts */
 	struct expr_code *source; /* cp.async through L1: bytes in global memory, likewise */
 	struct site_dim dims[MAX_DIMS];
 	uint32_t n_dims;
@@ -51,7 +53,7 @@ struct site_query {
 	uint32_t n_conditions;
 	int64_t *values; /* by var id: the point that is evaluated */
 	/* The sums. */
-	int64_t executions, wavefronts, wavefronts_max, ideal;
+	int64_t executions, wavefronts, wavefronts_max, ideal, sectors;
 	int32_t ways;
 	bool has_excess;
 	struct site_worst worst;
@@ -67,5 +69,43 @@ struct site_bounds site_bounds_of(const struct site_query *query, const struct e
 
 /* Sums over the whole box; fills the sums of the query. */
 void site_count(struct site_query *query);
+
+/* ---- the walk (sites.c) ---- */
+
+/* A condition that holds where the instruction is reached. */
+struct guard {
+	const struct expr *e;
+	bool negated;
+};
+
+/* The way to the present node of the program. */
+struct walker {
+	const struct warp_program *program;
+	struct arena *arena;
+	struct access_table *table;
+	int64_t *values; /* by var id */
+	vec_of(const struct wnode *) loops;
+	vec_of(struct guard) guards;
+	uint32_t n_whiles;       /* around the present node */
+	bool unknown_count;      /* some count around a shared access is not known */
+	struct traffic *traffic; /* set: every instruction goes there and not into the table */
+};
+/* Walks the body; the table says whether over the grid or in one block. */
+void site_walk(struct walker *walker);
+/* Blocks, loops and guards around the present node, and the instruction's own predicate (may be
+ * NULL). */
+void site_surround(const struct walker *walker, struct site_query *query,
+                   const struct expr *predicate);
+/* Bytes of an address in global memory. */
+const struct expr *site_global_bytes(const struct walker *walker, const struct waddr *addr);
+/* Code for a lane's address without the terms in which no thread number stands; NULL when it cannot
+ * be evaluated. */
+struct expr_code *site_lane_bytes(const struct walker *walker, struct site_query *query,
+                                  const struct expr *bytes);
+
+/* ---- traffic.c ---- */
+
+/* Adds the instruction at nodes[at] of the block, where the walk stands, to walker->traffic. */
+void traffic_visit(struct walker *walker, const struct wblock *block, uint32_t at);
 
 #endif

@@ -62,6 +62,25 @@ struct describe_totals {
 struct describe_totals describe_totals(const struct compile *compile);
 
 /*
+ * What the code of one side, TileLang's or this tool's, asks of shared memory, and its predicted
+ * cycles (banks/traffic.h): over all launches, each over its grid or, with `counted_grid` false
+ * anywhere, over one block. shared_bytes is the largest of a launch.
+ */
+struct describe_side {
+	bool is_known; /* it compiles */
+	bool counted_grid;
+	int64_t wavefronts, ideal, excess, shared_bytes;
+	bool is_exact;   /* all wavefronts are; else the sums are of those that are */
+	bool has_cycles; /* everything that counts is modelled, at least as an interval */
+	double cycles, cycles_max;
+};
+/* Of a compile with options.parity: both sides of the same kernel. Compiles it anew. */
+struct describe_savings {
+	struct describe_side tilelang, own;
+};
+struct describe_savings describe_savings(const struct compile *parity);
+
+/*
  * The document's keys "file" to "properties" into the open object; what the passes did not reach is
  * an empty array. The caller writes "schema" and "version" before and "diagnostics" behind.
  */

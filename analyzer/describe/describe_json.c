@@ -390,6 +390,60 @@ static void json_targets(struct json *json, const struct compile *compile)
 	json_end(json);
 }
 
+/* One side of "savings"; null when it does not compile. */
+static void json_side(struct json *json, const char *key, const struct describe_side *side)
+{
+	bool exact;
+
+	json_key(json, key);
+	if (!side->is_known) {
+		json_null(json);
+		return;
+	}
+	exact = side->has_cycles && side->cycles == side->cycles_max;
+	json_object(json);
+	json_kstring(json, "counted", side->counted_grid ? "grid" : "block");
+	json_kbool(json, "exact", side->is_exact);
+	json_kint(json, "shared_wavefronts", side->wavefronts);
+	json_kint(json, "shared_ideal", side->ideal);
+	json_kint(json, "shared_excess", side->excess);
+	json_kint(json, "shared_bytes", side->shared_bytes);
+	json_kdouble(json, "cycles", exact ? side->cycles : (double)NAN);
+	if (side->has_cycles && !exact) {
+		json_kdouble(json, "cycles_min", side->cycles);
+		json_kdouble(json, "cycles_max", side->cycles_max);
+	}
+	json_end(json);
+}
+
+/* What the solver's layouts save beside TileLang's, at least; negative where they cost more. */
+static void json_savings(struct json *json, const struct compile *compile)
+{
+	struct describe_savings savings = describe_savings(compile);
+	const struct describe_side *theirs = &savings.tilelang, *own = &savings.own;
+	bool comparable =
+		theirs->is_known && own->is_known && theirs->counted_grid == own->counted_grid;
+
+	json_key(json, "savings");
+	json_object(json);
+	json_side(json, "tilelang", theirs);
+	json_side(json, "own", own);
+	json_key(json, "saved");
+	if (!comparable) {
+		json_null(json);
+	} else {
+		json_object(json);
+		json_kint(json, "shared_wavefronts", theirs->wavefronts - own->wavefronts);
+		json_kint(json, "shared_excess", theirs->excess - own->excess);
+		json_kint(json, "shared_bytes", theirs->shared_bytes - own->shared_bytes);
+		json_kdouble(json, "cycles",
+		             theirs->has_cycles && own->has_cycles ? theirs->cycles - own->cycles_max
+		                                                   : (double)NAN);
+		json_end(json);
+	}
+	json_end(json);
+}
+
 void describe_json(struct json *json, const struct compile *compile)
 {
 	const struct source *source = source_get(&compile->cx.sources, compile->file);
@@ -409,6 +463,8 @@ void describe_json(struct json *json, const struct compile *compile)
 	json_accesses(json, compile);
 	json_targets(json, compile);
 	json_properties(json, compile);
+	if (compile->options.parity)
+		json_savings(json, compile);
 }
 
 /* Notes point to another place, helps say what to change. */

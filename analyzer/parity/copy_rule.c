@@ -205,7 +205,28 @@ static void split_before(struct pinfer *infer, const struct stmt *loop)
 	}
 }
 
-void parity_split(struct pinfer *infer)
+/* Copies of a pipelined loop that TMA does not take are cp.async's, where types are equal. */
+static void mark_cp_async(void *user, struct stmt *stmt)
+{
+	struct pinfer *infer = user;
+	const struct block *body;
+
+	if (stmt->kind != STMT_LOOP || stmt->as.loop.kind != LOOP_PIPELINED ||
+	    stmt->as.loop.num_stages < 1)
+		return;
+	body = scheduled_body(stmt);
+	for (uint32_t i = 0; i < body->stmts.n; i++) {
+		struct pop *op = op_of(infer, body->stmts.p[i]);
+		const struct op_copy *copy = op ? &op->copy_op : NULL;
+
+		if (op && op->kind == POP_COPY && !op->copy.is_tma_load &&
+		    copy->src.buffer->scope == SCOPE_GLOBAL && copy->dst.buffer->scope == SCOPE_SHARED &&
+		    dtype_equal(copy->src.buffer->type, copy->dst.buffer->type))
+			op->copy.is_cp_async = infer->target->has_cp_async;
+	}
+}
+
+static void split_loop(struct pinfer *infer)
 {
 	struct finder finder = { .infer = infer };
 	struct block *body = (struct block *)(uintptr_t)&infer->launch->body;
@@ -228,4 +249,10 @@ void parity_split(struct pinfer *infer)
 	infer->split_loop = infer->is_split ? finder.found : NULL;
 	if (infer->is_split)
 		split_before(infer, finder.found);
+}
+
+void parity_split(struct pinfer *infer)
+{
+	split_loop(infer);
+	tile_walk((struct block *)(uintptr_t)&infer->launch->body, mark_cp_async, infer);
 }

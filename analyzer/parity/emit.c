@@ -64,16 +64,60 @@ static struct winst *add_inst(struct emitter *emitter, enum wop_kind kind,
 	return &node->as.inst;
 }
 
+/* An address in global memory from one in bytes. */
+static struct waddr global_addr(struct emitter *emitter, const struct buffer *buffer,
+                                const struct expr *bytes)
+{
+	struct expr_pool *pool = emitter->infer->pool;
+	uint32_t bits = dtype_bits(buffer->type);
+
+	return (struct waddr){ .space = WSPACE_GLOBAL,
+		                   .global = buffer,
+		                   .offset = bits >= 8 ? expr_div_int(pool, bytes, bits / 8)
+		                                       : expr_mul_int(pool, bytes, 8 / bits) };
+}
+
+static struct waddr address_of(struct emitter *emitter, const struct emit_access *access,
+                               int64_t at)
+{
+	const struct expr *bytes = expr_add_int(emitter->infer->pool, access->offset, at);
+
+	if (!access->shared)
+		return global_addr(emitter, access->global, bytes);
+	return (struct waddr){ .space = WSPACE_SHARED, .shared = access->shared, .offset = bytes };
+}
+
+/* cp.async has 4, 8 and 16 bytes; it zeroes what the source has not. */
+static bool emit_cp_async(struct emitter *emitter, const struct emit_access *access, int64_t at,
+                          int64_t bytes)
+{
+	struct wblock *outer = emitter->block;
+	struct winst *inst;
+
+	if (!access->source || (bytes != 4 && bytes != 8 && bytes != 16))
+		return false;
+	if (access->predicate)
+		emitter->block =
+			&warp_add_if(emitter->warp, outer, access->predicate, emitter->span)->as.if_.then;
+	inst = add_inst(emitter, WOP_cp_async, access->source_predicate);
+	inst->as.cp_async.dst = address_of(emitter, access, at);
+	inst->as.cp_async.src = global_addr(
+		emitter, access->source, expr_add_int(emitter->infer->pool, access->source_offset, at));
+	inst->as.cp_async.bytes = bytes;
+	emitter->block = outer;
+	return true;
+}
+
 void emit_access(struct emitter *emitter, const struct emit_access *access)
 {
 	for (int64_t at = 0; at < access->bytes; at += 16) {
 		int64_t bytes = access->bytes - at < 16 ? access->bytes - at : 16;
-		struct waddr addr = { .space = WSPACE_SHARED,
-			                  .shared = access->shared,
-			                  .offset = expr_add_int(emitter->infer->pool, access->offset, at) };
-		struct winst *inst =
-			add_inst(emitter, access->is_store ? WOP_st : WOP_ld, access->predicate);
+		struct waddr addr = address_of(emitter, access, at);
+		struct winst *inst;
 
+		if (emit_cp_async(emitter, access, at, bytes))
+			continue;
+		inst = add_inst(emitter, access->is_store ? WOP_st : WOP_ld, access->predicate);
 		if (access->is_store) {
 			inst->as.st.dst = addr;
 			inst->as.st.bytes = bytes;
@@ -196,7 +240,7 @@ static void keep_last_stores(struct emitter *emitter, const struct var *var,
 	struct expr_pool *pool = emitter->infer->pool;
 	int64_t n;
 
-	if (!expr_is_int(extent, &n) || n > MAX_UNROLLED)
+	if (!expr_is_int(extent, &n) || n > MAX_UNROLLED || emitter->as_written)
 		return;
 	for (uint32_t i = 0; i < emitter->touches.n; i++) {
 		const struct touch *touch = &emitter->touches.p[i];
@@ -323,6 +367,24 @@ static void set_threads(struct emitter *emitter)
 
 /* ---- the table ---- */
 
+/* Copies of TMA are no instructions of the threads, but their sectors are moved all the same. */
+static void take_bulk_rows(const struct emitter *emitter, const struct access_table *table,
+                           struct traffic *out)
+{
+	int64_t n_warps = (emitter->warp->n_threads + 31) / 32;
+
+	for (uint32_t i = 0; i < table->sites.n; i++) {
+		const struct access_site *site = &table->sites.p[i];
+
+		for (uint32_t j = 0; j < emitter->bulks.n; j++)
+			if (emitter->bulks.p[j].shared == site->shared && site->executions > 0) {
+				out->global_sectors += site->executions / n_warps * emitter->bulks.p[j].bytes / 32;
+				out->shared_instructions -= site->executions;
+				out->shared_wavefronts -= site->wavefronts;
+			}
+	}
+}
+
 static const struct marker *marker_of(const struct emitter *emitter, const struct access_site *site)
 {
 	for (uint32_t i = 0; i < emitter->markers.n; i++)
@@ -364,25 +426,50 @@ static const struct expr *assumed_load(void *user, const struct expr *load)
 	return NULL;
 }
 
+/* The warp program that is counted, and its table. */
+static void run_emitter(struct emitter *emitter, struct access_table *table)
+{
+	struct pinfer *infer = emitter->infer;
+
+	emitter->warp = warp_new(infer->cx, infer->pool, infer->program->name);
+	emitter->warp->tile = infer->program;
+	emitter->warp->launch = infer->launch;
+	memcpy(emitter->warp->block, infer->launch->block, sizeof(emitter->warp->block));
+	warp_set_launch(emitter->warp, launch_n_threads(infer->launch), infer->launch->grid);
+	emitter->block = &emitter->warp->body;
+	emitter->waits = arena_array(infer->arena, bool, infer->program->n_stmts + 1);
+	emitter->shared_of = arena_array(infer->arena, struct wshared *, infer->program->buffers.n);
+	emitter->subst.on_load = assumed_load;
+	emitter->subst.user = emitter;
+	set_threads(emitter);
+	emit_block(emitter, &infer->launch->body);
+	access_table_count(emitter->warp, infer->arena, table);
+	finish_rows(emitter, table);
+}
+
 void parity_accesses(struct parity *parity, const struct assumed_data *assumed)
 {
-	struct pinfer *infer = parity->model;
-	struct emitter emitter = { .infer = infer, .schedule = parity->schedule, .assumed = assumed };
+	struct emitter emitter = { .infer = parity->model,
+		                       .schedule = parity->schedule,
+		                       .assumed = assumed };
 
+	if (parity->solution->status != SOLVE_CONFLICT)
+		run_emitter(&emitter, &parity->accesses);
+}
+
+void parity_traffic(const struct parity *parity, const struct assumed_data *assumed,
+                    struct traffic *out)
+{
+	struct schedule scratch = *parity->schedule;
+	struct emitter emitter = {
+		.infer = parity->model, .schedule = &scratch, .assumed = assumed, .as_written = true
+	};
+	struct access_table table = { 0 };
+
+	*out = (struct traffic){ 0 };
 	if (parity->solution->status == SOLVE_CONFLICT)
 		return;
-	emitter.warp = warp_new(infer->cx, infer->pool, infer->program->name);
-	emitter.warp->tile = infer->program;
-	emitter.warp->launch = infer->launch;
-	memcpy(emitter.warp->block, infer->launch->block, sizeof(emitter.warp->block));
-	warp_set_launch(emitter.warp, launch_n_threads(infer->launch), infer->launch->grid);
-	emitter.block = &emitter.warp->body;
-	emitter.waits = arena_array(infer->arena, bool, infer->program->n_stmts + 1);
-	emitter.shared_of = arena_array(infer->arena, struct wshared *, infer->program->buffers.n);
-	emitter.subst.on_load = assumed_load;
-	emitter.subst.user = &emitter;
-	set_threads(&emitter);
-	emit_block(&emitter, &infer->launch->body);
-	access_table_count(emitter.warp, infer->arena, &parity->accesses);
-	finish_rows(&emitter, &parity->accesses);
+	run_emitter(&emitter, &table);
+	traffic_count(emitter.warp, &table, emitter.infer->arena, out);
+	take_bulk_rows(&emitter, &table, out);
 }

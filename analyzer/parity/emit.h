@@ -32,10 +32,13 @@ struct emitter {
 	struct wshared **shared_of; /* by buffer id */
 	struct expr_subst subst;    /* tile variables -> the warp program's */
 	const struct assumed_data *assumed;
+	/* every access that the kernel writes, to global memory too, whatever the compiler keeps */
+	bool as_written;
 	int64_t thread_min;
 	const struct expr *thread; /* number in the range of threads that run the op */
 	struct span span;
 	vec_of(struct marker) markers;
+	vec_of(struct marker) bulks;  /* likewise tiles that TMA moves; as_written only */
 	vec_of(struct touch) touches; /* since the last barrier */
 	uint32_t n_barriers;
 	bool *waits;           /* by statement id: a barrier stands in front of it */
@@ -60,11 +63,16 @@ const struct wshared *emit_shared(struct emitter *emitter, const struct buffer *
 const struct wshared *emit_workspace(struct emitter *emitter, const char *name, struct dtype type);
 /* A load or store of `bytes` (split where a lane would move more than 16). */
 struct emit_access {
-	const struct wshared *shared;
+	const struct wshared *shared; /* NULL: in global memory */
+	const struct buffer *global;
 	const struct expr *offset; /* bytes */
 	const struct expr *predicate;
 	int64_t bytes;
 	bool is_store;
+	/* a store to shared memory of what is read there, in bytes: by cp.async; NULL: no such */
+	const struct buffer *source;
+	const struct expr *source_offset;
+	const struct expr *source_predicate;
 };
 void emit_access(struct emitter *emitter, const struct emit_access *access);
 void emit_matrix(struct emitter *emitter, const struct emit_access *access, int64_t n_matrices,

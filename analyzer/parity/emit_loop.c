@@ -189,6 +189,7 @@ struct body {
 	const struct expr *guard;
 	int64_t width;
 	bool stores_shared;
+	bool is_cp_async;
 };
 
 /* Byte offsets by slot and thread, blocks and outer loops at their first value. */
@@ -281,6 +282,13 @@ static struct access_plan plan_access(struct emitter *emitter, const struct body
 	return plan;
 }
 
+/* The expression with the body's slot replaced; NULL stays NULL. */
+static const struct expr *at_slot(struct emitter *emitter, const struct expr *e,
+                                  const struct expr_subst *subst)
+{
+	return e ? expr_substitute(emitter->infer->pool, e, subst) : NULL;
+}
+
 /* One instruction a slot of the list. */
 static void emit_slots(struct emitter *emitter, const struct body *body, struct emit_access out,
                        const int64_t *slots, int64_t n)
@@ -296,8 +304,10 @@ static void emit_slots(struct emitter *emitter, const struct body *body, struct 
 	outer = emit_open_new(emitter, n, &step);
 	slot = expr_table(pool, expr_new_table(pool, slots, (uint64_t)n), expr_of_var(pool, step));
 	map_set(emitter->infer->arena, &subst.of_var, body->slot->id, (void *)(uintptr_t)slot);
-	out.offset = expr_substitute(pool, out.offset, &subst);
-	out.predicate = out.predicate ? expr_substitute(pool, out.predicate, &subst) : NULL;
+	out.offset = at_slot(emitter, out.offset, &subst);
+	out.predicate = at_slot(emitter, out.predicate, &subst);
+	out.source_offset = at_slot(emitter, out.source_offset, &subst);
+	out.source_predicate = at_slot(emitter, out.source_predicate, &subst);
 	emit_access(emitter, &out);
 	emitter->block = outer;
 }
@@ -327,22 +337,58 @@ static int64_t joined_width(struct emitter *emitter, const struct body *scalar,
 	return body.width > 1 ? body.width : 1;
 }
 
+/* Bytes from the buffer's start, by its layout or in global memory by its strides. */
+static const struct expr *offset_of(struct emitter *emitter, const struct paccess *access)
+{
+	struct expr_pool *pool = emitter->infer->pool;
+	const struct buffer *buffer = access->buffer;
+	const struct expr *offset = expr_int(pool, 0), *stride = expr_int(pool, 1);
+	uint32_t bits = dtype_bits(buffer->type);
+
+	if (buffer->scope == SCOPE_SHARED)
+		return emit_offset(emitter, buffer, access->index);
+	for (uint32_t d = buffer->rank; d-- > 0;) {
+		const struct expr *own = buffer->strides[d] ? buffer->strides[d] : stride;
+
+		offset = expr_add(pool, offset, expr_binary(pool, BIN_MUL, access->index[d], own));
+		stride = expr_binary(pool, BIN_MUL, stride, buffer->shape[d]);
+	}
+	return bits >= 8 ? expr_mul_int(pool, offset, bits / 8) : expr_div_int(pool, offset, 8 / bits);
+}
+
+/* What a copy by cp.async reads. */
+static const struct paccess *source_of(const struct body *body)
+{
+	for (uint32_t i = 0; i < body->thread->accesses.n; i++)
+		if (!body->thread->accesses.p[i].is_store)
+			return &body->thread->accesses.p[i];
+	return NULL;
+}
+
 static void emit_one(struct emitter *emitter, const struct body *loop_body,
                      const struct paccess *access)
 {
-	const struct expr *offset = emit_offset(emitter, access->buffer, access->index);
+	const struct expr *offset = offset_of(emitter, access);
 	const int64_t *offsets = find_offsets(emitter, loop_body, offset);
+	const struct paccess *source = loop_body->is_cp_async ? source_of(loop_body) : NULL;
 	int64_t elem = dtype_bits(access->buffer->type) / 8;
 	struct body body = *loop_body;
 	struct access_plan plan;
 	struct emit_access out = {
-		.shared = emit_shared(emitter, access->buffer),
+		.global = access->buffer,
 		.offset = offset,
 		.predicate = expr_and(emitter->infer->pool, body.guard, access->condition),
 		.bytes = elem > 0 ? elem : 1,
 		.is_store = access->is_store,
 	};
 
+	if (access->buffer->scope == SCOPE_SHARED)
+		out.shared = emit_shared(emitter, access->buffer);
+	if (source) {
+		out.source = source->buffer;
+		out.source_offset = offset_of(emitter, source);
+		out.source_predicate = source->condition;
+	}
 	emitter->span = access->span;
 	body.width = joined_width(emitter, loop_body, access, offsets);
 	plan = plan_access(emitter, &body, access, offsets);
@@ -367,8 +413,18 @@ static bool seen_before(const struct ploop *loop, uint32_t at)
 	return false;
 }
 
-/* Loads first, then stores, as a statement does: the numbers of the shared accesses. */
-static uint32_t order_accesses(const struct body *body, uint32_t *order)
+/* Accesses to shared memory, or to all memory; what cp.async reads is part of its store. */
+static bool is_emitted(const struct emitter *emitter, const struct body *body,
+                       const struct paccess *access)
+{
+	if (access->buffer->scope == SCOPE_SHARED)
+		return true;
+	return emitter->as_written && access->buffer->scope == SCOPE_GLOBAL && !body->is_cp_async;
+}
+
+/* Loads first, then stores, as a statement does: the numbers of the accesses. */
+static uint32_t order_accesses(const struct emitter *emitter, const struct body *body,
+                               uint32_t *order)
 {
 	uint32_t n = 0;
 
@@ -376,7 +432,7 @@ static uint32_t order_accesses(const struct body *body, uint32_t *order)
 		for (uint32_t i = 0; i < body->thread->accesses.n; i++) {
 			const struct paccess *access = &body->thread->accesses.p[i];
 
-			if (access->buffer->scope == SCOPE_SHARED && access->is_store == (stores == 1) &&
+			if (is_emitted(emitter, body, access) && access->is_store == (stores == 1) &&
 			    !seen_before(body->thread, i))
 				order[n++] = i;
 		}
@@ -388,7 +444,7 @@ static void emit_accesses(struct emitter *emitter, const struct body *body)
 {
 	struct arena *arena = emitter->infer->arena;
 	uint32_t *order = arena_array(arena, uint32_t, body->thread->accesses.n + 1);
-	uint32_t n = order_accesses(body, order), at;
+	uint32_t n = order_accesses(emitter, body, order), at;
 	struct touch *touches = arena_array(arena, struct touch, n + 1);
 	bool *wait = &emitter->waits[body->loop->stmt->id];
 
@@ -396,6 +452,8 @@ static void emit_accesses(struct emitter *emitter, const struct body *body)
 		const struct paccess *written = &body->loop->accesses.p[order[k]];
 
 		touches[k] = (struct touch){ .buffer = written->buffer, .is_write = written->is_store };
+		if (written->buffer->scope != SCOPE_SHARED)
+			continue;
 		touches[k].owner = owners(emitter, written, &body->places, body->loop);
 		for (uint32_t i = 0; i < emitter->touches.n; i++)
 			*wait |= conflict(&emitter->touches.p[i], &touches[k]);
@@ -403,6 +461,10 @@ static void emit_accesses(struct emitter *emitter, const struct body *body)
 	if (*wait)
 		emit_barrier(emitter);
 	for (uint32_t k = 0; k < n; k++) {
+		if (emitter->as_written) {
+			emit_one(emitter, body, &body->thread->accesses.p[order[k]]);
+			continue;
+		}
 		if (note_touch(emitter, touches[k]))
 			continue;
 		at = emitter->touches.n - 1;
@@ -423,15 +485,16 @@ void emit_partitioned(struct emitter *emitter, uint32_t at)
 	struct ploop *thread;
 	struct var *slot;
 	struct wblock *outer = emitter->block;
-	bool touches_shared = false;
+	bool touches = false;
 
+	body.is_cp_async = infer->ops.p[at]->copy.is_cp_async;
 	for (uint32_t i = 0; i < loop->accesses.n; i++) {
 		bool is_shared = loop->accesses.p[i].buffer->scope == SCOPE_SHARED;
 
-		touches_shared |= is_shared;
+		touches |= is_emitted(emitter, &body, &loop->accesses.p[i]);
 		body.stores_shared |= is_shared && loop->accesses.p[i].is_store;
 	}
-	if (!partition || !touches_shared)
+	if (!partition || !touches)
 		return;
 	body.places = find_places(emitter, partition, partition->n_reps > 1 && !loop->stores_fragment);
 	slot = expr_new_var(infer->pool, VAR_LOOP, intern_text(infer->cx->names, "s"), DTYPE_I32);
@@ -448,5 +511,7 @@ void emit_partitioned(struct emitter *emitter, uint32_t at)
 	for (uint32_t i = 0; i < loop->serial_vars.n; i++)
 		emit_open(emitter, loop->serial_vars.p[i], emit_expr(emitter, loop->serial_extents.p[i]));
 	emit_accesses(emitter, &body);
+	if (body.is_cp_async) /* what arrives is there after the wait and the barrier */
+		emit_barrier(emitter);
 	emitter->block = outer;
 }

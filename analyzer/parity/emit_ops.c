@@ -10,11 +10,12 @@
 
 /* ---- gemm ---- */
 
-static void emit_marker(struct emitter *emitter, const struct buffer *buffer, int64_t bytes,
-                        int64_t n)
+static struct marker new_marker(struct emitter *emitter, const struct buffer *buffer, int64_t bytes,
+                                int64_t n)
 {
 	struct pinfer *infer = emitter->infer;
-	const char *name = arena_printf(infer->arena, "wgmma %u", emitter->markers.n);
+	const char *name =
+		arena_printf(infer->arena, "marker %u", emitter->markers.n + emitter->bulks.n);
 	struct marker marker = { emit_workspace(emitter, name, DTYPE_I32), buffer, bytes };
 	struct emit_access access = { .shared = marker.shared,
 		                          .offset = expr_int(infer->pool, 0),
@@ -22,9 +23,29 @@ static void emit_marker(struct emitter *emitter, const struct buffer *buffer, in
 	const struct var *var;
 	struct wblock *outer = emit_open_new(emitter, n, &var);
 
-	vec_push(infer->arena, &emitter->markers, marker);
 	emit_access(emitter, &access);
 	emitter->block = outer;
+	return marker;
+}
+
+static void emit_marker(struct emitter *emitter, const struct buffer *buffer, int64_t bytes,
+                        int64_t n)
+{
+	struct marker marker = new_marker(emitter, buffer, bytes, n);
+
+	vec_push(emitter->infer->arena, &emitter->markers, marker);
+}
+
+/* A tile that TMA moves. */
+static void emit_bulk(struct emitter *emitter, const struct region *region)
+{
+	int64_t n = 1;
+	struct marker marker;
+
+	for (uint32_t d = 0; d < region->buffer->rank; d++)
+		n *= region->extent[d];
+	marker = new_marker(emitter, region->buffer, n * dtype_bits(region->buffer->type) / 8, 1);
+	vec_push(emitter->infer->arena, &emitter->bulks, marker);
 }
 
 static void emit_wgmma(struct emitter *emitter, const struct pop *op)
@@ -173,6 +194,11 @@ void emit_gemm(struct emitter *emitter, const struct pop *op)
 
 /* ---- reduce ---- */
 
+static void emit_sync(struct emitter *emitter)
+{
+	warp_add_inst(emitter->warp, emitter->block, WOP_barrier, emitter->span);
+}
+
 /* One exchange through shared memory: store, barrier, load from the partner. */
 static void emit_exchange(struct emitter *emitter, const struct wshared *workspace,
                           int64_t distance, int64_t bytes)
@@ -186,7 +212,9 @@ static void emit_exchange(struct emitter *emitter, const struct wshared *workspa
 		.is_store = true,
 	};
 
+	emit_sync(emitter);
 	emit_access(emitter, &access);
+	emit_sync(emitter);
 	access.offset = expr_mul_int(pool, expr_xor(pool, thread, expr_int(pool, distance)), bytes);
 	access.is_store = false;
 	emit_access(emitter, &access);
@@ -251,6 +279,22 @@ static const struct wshared *reduce_workspace(struct emitter *emitter, const str
 	return workspace;
 }
 
+/* Partners less than a warp away are reached by shuffles, one for each element and distance. */
+static void emit_shuffles(struct emitter *emitter, int64_t stride, int64_t end, int64_t n_slots)
+{
+	const struct var *var;
+	struct wblock *outer;
+	int64_t n = 0;
+
+	for (int64_t at = stride; at < end && at < 32; at *= 2)
+		n++;
+	if (n == 0 || !emitter->as_written)
+		return;
+	outer = emit_open_new(emitter, n * n_slots, &var);
+	warp_add_inst(emitter->warp, emitter->block, WOP_shfl_xor, emitter->span);
+	emitter->block = outer;
+}
+
 void emit_reduce(struct emitter *emitter, const struct pop *op)
 {
 	enum { MAX_SPLITS = 8 };
@@ -270,6 +314,8 @@ void emit_reduce(struct emitter *emitter, const struct pop *op)
 		const struct var *var;
 		struct wblock *outer;
 
+		emit_shuffles(emitter, splits[i].stride, splits[i].extent * splits[i].stride,
+		              result->n_slots);
 		if (splits[i].extent * splits[i].stride <= 32)
 			continue;
 		emit_barrier(emitter);
@@ -409,6 +455,8 @@ void emit_copy(struct emitter *emitter, uint32_t at)
 
 	if (op->copy.is_tma_load || op->copy.bulk_store || op->copy.store_1d) {
 		emit_barrier(emitter);
+		if (emitter->as_written)
+			emit_bulk(emitter, op->copy.is_tma_load ? &op->copy_op.dst : &op->copy_op.src);
 		return;
 	}
 	if (find_matrix_copy(emitter, op, &matrix)) {

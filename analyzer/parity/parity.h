@@ -10,7 +10,7 @@
 #ifndef TL_PARITY_PARITY_H
 #define TL_PARITY_PARITY_H
 
-#include "analyzer/banks/sites.h"
+#include "analyzer/banks/traffic.h"
 #include "analyzer/pipeline/pipeline.h"
 #include "analyzer/solve/solve.h"
 
@@ -40,5 +40,11 @@ struct parity *parity_tilelang(struct tile_program *program, const struct launch
 const char *parity_workspace_name(struct cx *cx, const struct stmt *stmt);
 /* The shared-memory accesses of the generated code; the solution must stand. */
 void parity_accesses(struct parity *parity, const struct assumed_data *assumed);
+/*
+ * All that the generated code asks of memory, as its text has it: what the C compiler then keeps in
+ * registers (docs/parity.md) counts here, so that it compares with code of which nothing is kept.
+ */
+void parity_traffic(const struct parity *parity, const struct assumed_data *assumed,
+                    struct traffic *out);
 
 #endif

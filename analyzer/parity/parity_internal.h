@@ -77,6 +77,7 @@ struct pcopy {
 	bool in_bounds;   /* provably */
 	bool load_1d, store_1d, bulk_load, bulk_store;
 	bool shared_is_whole; /* the region covers the shared buffer */
+	bool is_cp_async;     /* of a pipelined loop, by the loop's own threads */
 };
 
 struct pop {

@@ -10,6 +10,7 @@
  * pairs spread and scaled up; the first element of every row is taken to start a line, as far as
  * alignment allows.
  */
+#include "analyzer/banks/traffic.h"
 #include "analyzer/solve/solve_internal.h"
 
 #include <assert.h>
@@ -17,18 +18,13 @@
 enum { MAX_SAMPLES = 24, MAX_THREADS = 1024, SECTOR_BYTES = 32, LINE_BYTES = 128 };
 
 /* Cycles: throughput figures of sm_80 to sm_90 rounded to what ranks partitions rightly. */
-static const double ISSUE_CYCLES =
-	4.0; /* a memory instruction of a warp, with its address arithmetic */
-static const double SECTOR_CYCLES = 1.0;
 static const double LINE_CYCLES = 0.25;
 static const double SLOT_CYCLES =
 	0.10; /* an arithmetic instruction of a warp, overlapped with memory in part */
-static const double SHUFFLE_CYCLES = 2.0; /* shuffle and operation */
 static const double DIVISION_INSTRUCTIONS = 6.0;
 /* Latencies: hidden by the blocks that share the SM, so they count divided by their number. */
 static const double SERIAL_LATENCY = 1.0; /* an instruction of one warp behind another */
 static const double SHUFFLE_LATENCY = 25.0;
-static const double BARRIER_LATENCY = 40.0;
 
 /* Contribution of a thread, or of a slot, to the space's index. */
 struct part {
@@ -192,8 +188,8 @@ static void add_memory_cost(struct sampler *sampler, const struct use *use, int6
 	if (use->buffer->scope == SCOPE_GLOBAL) {
 		struct touched touched = sample_use(sampler, use, width, elem_bytes);
 
-		cost->fixed += times * (touched.instructions * ISSUE_CYCLES +
-		                        touched.sectors * SECTOR_CYCLES + touched.lines * LINE_CYCLES);
+		cost->fixed += times * (touched.instructions * CYCLES_GLOBAL_ISSUE +
+		                        touched.sectors * CYCLES_SECTOR + touched.lines * LINE_CYCLES);
 	} else {
 		double bytes = (double)(n_elems_of(sampler->space) * elem_bytes);
 		double instructions = (double)n_elems_of(sampler->space) / (double)(width * LANES);
@@ -269,11 +265,11 @@ static void add_reduce_cost(struct solver *solver, const struct space *space,
 		if (layout->digits[i].axis == AXIS_SLOT && layout->digits[i].dim == space->reduced_dim)
 			result_slots /= (double)layout->digits[i].extent;
 	n_shuffles = __builtin_popcountll((unsigned long long)plan.lane_mask_bits);
-	cost->fixed += n_shuffles * result_slots * (double)n_warps * SHUFFLE_CYCLES;
+	cost->fixed += n_shuffles * result_slots * (double)n_warps * CYCLES_SHUFFLE;
 	latency += n_shuffles * SHUFFLE_LATENCY;
 	if (plan.n_warps > 1) {
-		cost->fixed += result_slots * (double)(n_warps * (2 + plan.n_warps)) * ISSUE_CYCLES;
-		latency += 2 * BARRIER_LATENCY + (double)plan.n_warps * SHUFFLE_LATENCY;
+		cost->fixed += result_slots * (double)(n_warps * (2 + plan.n_warps)) * CYCLES_GLOBAL_ISSUE;
+		latency += 2 * CYCLES_BARRIER_LATENCY + (double)plan.n_warps * SHUFFLE_LATENCY;
 	}
 	cost->fixed += latency / resident_blocks(solver);
 }

@@ -128,7 +128,7 @@ find_cases() {
 }
 
 [ $# = 0 ] && set -- /
-for word in "$@"; do find_cases | grep -F -e "$word"; done > "$RESULTS/cases"
+for word in "$@"; do find_cases | grep -F -e "$word"; done | awk '!seen[$0]++' > "$RESULTS/cases"
 tr '\n' '\0' < "$RESULTS/cases" | xargs -0 -r -n 1 -P "${JOBS:-2}" sh "$0" --one
 count() { cat "$RESULTS"/*.verdict 2>/dev/null | grep -c "^$1\$"; }
 passed=$(count passed)

@@ -18,6 +18,8 @@
 
 #include "base/map.h"
 
+#include <stddef.h>
+
 struct binding {
 	struct value value;
 	uint64_t serial;   /* order of binding, to find what a block bound */
@@ -352,8 +354,60 @@ bool lang_extents_from(struct eval *ev, struct tile_operand *point,
 bool lang_pair(struct eval *ev, const struct call *call, struct region *src, struct region *dst);
 /* A statement for the operation, where operations may stand; NULL after an error. */
 struct op *lang_new_op(struct eval *ev, const struct call *call, enum op_kind kind);
-/* policy=T.GemmWarpPolicy.X; false after an error. */
-bool lang_policy(struct eval *ev, const struct arg *arg, int64_t *policy);
+
+/* lang_args.c: the arguments of operations, read by a table */
+enum param_kind {
+	PARAM_UNREAD,    /* accepted, says nothing here */
+	PARAM_TILE,      /* a buffer, a part of one or a point: struct region */
+	PARAM_EXPR,      /* a number or a device value: const struct expr * */
+	PARAM_CONDITION, /* the same; one that never holds becomes NULL */
+	PARAM_BARRIER,   /* an element of a barrier buffer, or the buffer: const struct expr * */
+	PARAM_INT,       /* a host integer: int64_t; None leaves what is there */
+	PARAM_BOOL,      /* anything with a truth on the host: int64_t, 0 or 1 */
+	PARAM_POLICY,    /* a member of T.GemmWarpPolicy: int64_t */
+	PARAM_REFUSED,   /* an option that only False and None may be given for */
+};
+
+/* How one slot of a call is read. */
+struct op_param {
+	enum param_kind kind;
+	size_t offset;    /* of the field in struct op */
+	bool may_be_none; /* None counts as not given */
+};
+
+/* PARAM(TILE, gemm.a): a slot that fills that field of struct op. */
+#define PARAM(kind, field) \
+	{ \
+		PARAM_##kind, offsetof(struct op, as.field), false \
+	}
+/* The same for a slot that may be None. */
+#define PARAM_OR_NONE(kind, field) \
+	{ \
+		PARAM_##kind, offsetof(struct op, as.field), true \
+	}
+
+/*
+ * Fills the fields of `op`, whose kind is set, from the slots; what is not given leaves its field
+ * as it is. False after an error: DIAG_E0202 about a wrong value, E0204 about a refused option.
+ */
+bool lang_read(struct eval *ev, const struct call *call, const struct op_param params[MAX_SLOTS],
+               struct op *op);
+/* Appends the operation as a statement; V_NONE, or V_ERROR after an error (see lang_new_op). */
+struct value lang_put(struct eval *ev, const struct call *call, const struct op *op);
+/* Both in turn. */
+struct value lang_read_and_put(struct eval *ev, const struct call *call,
+                               const struct op_param params[MAX_SLOTS], struct op *op);
+/* Was the argument given, as something else than None? */
+bool lang_is_given(const struct call *call, uint32_t slot);
+/* device_expr of a required slot; NULL after an error. */
+const struct expr *lang_slot_expr(struct eval *ev, const struct call *call, uint32_t slot,
+                                  const struct dtype *hint);
+/*
+ * Turns a dimension of the buffer that may count from the end (-1 is the last) into 0, 1, ...;
+ * false after an error, E0307 at the slot's argument, or at the call when it was not given.
+ */
+bool lang_dim(struct eval *ev, const struct call *call, uint32_t slot, const struct buffer *buffer,
+              int64_t *dim);
 
 /* lang_calls.c */
 /* A call of a device function by name, with any arguments; V_ERROR after an error. */

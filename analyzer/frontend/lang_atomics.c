@@ -58,7 +58,7 @@ static struct value previous_value(struct eval *ev, const struct call *call, str
 	args[0] = is_element(call->slot[0]->value)
 	              ? lang_address(ev, call->slot[0]->value.as.expr)
 	              : lang_call_arg(ev, call->slot[0]->value, call->slot[0]->span);
-	args[1] = args[0] ? device_expr(ev, call->slot[1]->value, &type, call->slot[1]->span) : NULL;
+	args[1] = args[0] ? lang_slot_expr(ev, call, 1, &type) : NULL;
 	if (!args[1])
 		return VALUE_ERROR;
 	return VALUE_EXPR(
@@ -150,8 +150,7 @@ static struct value atomic_tile(struct eval *ev, struct call *call)
 		return ev_error(ev, DIAG_E0312, call->span, "%s of a tile stands inside a T.Parallel loop",
 		                call->name);
 	if (!has_tile) {
-		value =
-			device_expr(ev, call->slot[1]->value, &dst.region.buffer->type, call->slot[1]->span);
+		value = lang_slot_expr(ev, call, 1, &dst.region.buffer->type);
 		if (!value)
 			return VALUE_ERROR;
 	}

@@ -13,19 +13,6 @@
 
 enum { MAX_BARRIERS = 64 };
 
-/* The element of a barrier buffer that an argument names; NULL after an error. */
-static const struct expr *barrier_of(struct eval *ev, const struct call *call, uint32_t slot)
-{
-	const struct arg *arg = call->slot[slot];
-	const struct expr *zero = expr_int(ev->pool, 0);
-
-	if (arg->value.kind == V_BUFFER && arg->value.as.buffer->rank == 1) {
-		trace_use(ev, arg->value.as.buffer);
-		return expr_load(ev->pool, arg->value.as.buffer, arg->value.as.buffer->type, &zero, 1);
-	}
-	return device_expr(ev, arg->value, NULL, arg->span);
-}
-
 /* T.alloc_barrier(arrive_count): one barrier for each count of a list. */
 static struct value t_alloc_barrier(struct eval *ev, struct call *call)
 {
@@ -56,70 +43,53 @@ static struct value t_alloc_barrier(struct eval *ev, struct call *call)
 	return buffer;
 }
 
-/* T.barrier_wait(barrier, parity), T.mbarrier_wait_parity */
+/* T.barrier_wait(barrier, parity=0), T.mbarrier_wait_parity */
 static struct value t_wait(struct eval *ev, struct call *call)
 {
-	const struct expr *barrier = barrier_of(ev, call, 0), *parity = expr_int(ev->pool, 0);
-	struct op *op;
+	static const struct op_param params[MAX_SLOTS] = {
+		PARAM(BARRIER, barrier_wait.barrier),
+		PARAM(EXPR, barrier_wait.parity),
+	};
+	struct op op = { .kind = OP_barrier_wait, .as.barrier_wait.parity = expr_int(ev->pool, 0) };
 
-	if (!barrier || !arg_expr(ev, call, 1, &parity))
-		return VALUE_ERROR;
-	op = lang_new_op(ev, call, OP_barrier_wait);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.barrier_wait.barrier = barrier;
-	op->as.barrier_wait.parity = parity;
-	return VALUE_NONE;
+	return lang_read_and_put(ev, call, params, &op);
 }
 
-/* T.barrier_arrive(barrier), T.mbarrier_arrive(barrier, cta_id) */
+/* T.barrier_arrive(barrier), T.mbarrier_arrive(barrier, cta_id): of another block of the cluster */
 static struct value t_arrive(struct eval *ev, struct call *call)
 {
-	const struct expr *barrier = barrier_of(ev, call, 0), *cta = NULL;
-	bool has_cta = call->slot[1] && call->slot[1]->value.kind != V_NONE;
-	struct op *op;
+	static const struct op_param params[MAX_SLOTS] = {
+		PARAM(BARRIER, barrier_arrive.barrier),
+		PARAM_OR_NONE(EXPR, barrier_arrive.cta),
+	};
+	struct op op = { .kind = OP_barrier_arrive };
 
-	if (!barrier || (has_cta && !arg_expr(ev, call, 1, &cta)))
-		return VALUE_ERROR;
-	op = lang_new_op(ev, call, OP_barrier_arrive);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.barrier_arrive.barrier = barrier;
-	op->as.barrier_arrive.cta = cta;
-	return VALUE_NONE;
+	return lang_read_and_put(ev, call, params, &op);
 }
 
 /* T.mbarrier_expect_tx(barrier, bytes), T.mbarrier_arrive_expect_tx */
 static struct value t_expect(struct eval *ev, struct call *call)
 {
-	const struct expr *barrier = barrier_of(ev, call, 0), *bytes = NULL;
-	struct op *op;
+	static const struct op_param params[MAX_SLOTS] = {
+		PARAM(BARRIER, barrier_expect_tx.barrier),
+		PARAM(EXPR, barrier_expect_tx.bytes),
+	};
+	struct op op = { .kind = OP_barrier_expect_tx };
 
-	if (!barrier || !arg_expr(ev, call, 1, &bytes))
-		return VALUE_ERROR;
-	op = lang_new_op(ev, call, OP_barrier_expect_tx);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.barrier_expect_tx.barrier = barrier;
-	op->as.barrier_expect_tx.bytes = bytes;
-	op->as.barrier_expect_tx.arrives = strstr(call->builtin->name, "arrive") != NULL;
-	return VALUE_NONE;
+	op.as.barrier_expect_tx.arrives = strstr(call->builtin->name, "arrive") != NULL;
+	return lang_read_and_put(ev, call, params, &op);
 }
 
 /* T.ptx_init_barrier_thread_count(barrier, count) */
 static struct value t_init(struct eval *ev, struct call *call)
 {
-	const struct expr *barrier = barrier_of(ev, call, 0), *count = NULL;
-	struct op *op;
+	static const struct op_param params[MAX_SLOTS] = {
+		PARAM(BARRIER, barrier_init.barrier),
+		PARAM(EXPR, barrier_init.arrive_count),
+	};
+	struct op op = { .kind = OP_barrier_init };
 
-	if (!barrier || !arg_expr(ev, call, 1, &count))
-		return VALUE_ERROR;
-	op = lang_new_op(ev, call, OP_barrier_init);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.barrier_init.barrier = barrier;
-	op->as.barrier_init.arrive_count = count;
-	return VALUE_NONE;
+	return lang_read_and_put(ev, call, params, &op);
 }
 
 static const struct builtin rows[] = {

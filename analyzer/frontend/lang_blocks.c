@@ -131,7 +131,7 @@ static struct value t_persistent(struct eval *ev, struct call *call)
 	}
 	group = expr_int(ev->pool, 8);
 	if (!arg_expr(ev, call, 1, &wave_size) || !arg_expr(ev, call, 2, &index) ||
-	    (call->slot[3] && call->slot[3]->value.kind != V_NONE && !arg_expr(ev, call, 3, &group)))
+	    (lang_is_given(call, 3) && !arg_expr(ev, call, 3, &group)))
 		return VALUE_ERROR;
 	group = expr_binary(ev->pool, BIN_MAX, expr_int(ev->pool, 1),
 	                    expr_binary(ev->pool, BIN_MIN, group, domain[loop->n_coords - 1]));

@@ -141,26 +141,27 @@ static struct value t_handle(struct eval *ev, struct call *call)
 	return lang_device_call(ev, call, call->builtin->name, DTYPE_ADDRESS);
 }
 
-/* Of the type of the first argument that is no mask: shuffles and warp reductions. */
+/* A call that gives a value of the type of its argument number `i`. */
+static struct value same_as(struct eval *ev, const struct call *call, uint32_t i)
+{
+	const struct expr *e;
+
+	if (call->args.n <= i)
+		return ev_error(ev, DIAG_E0210, call->span, "%s misses its value", call->name);
+	e = device_expr(ev, call->args.p[i].value, NULL, call->args.p[i].span);
+	return e ? lang_device_call(ev, call, call->builtin->name, e->type) : VALUE_ERROR;
+}
+
+/* T.shfl_xor(value, lane), T.warp_reduce_sum(value) */
 static struct value t_same(struct eval *ev, struct call *call)
 {
-	const struct expr *first;
-
-	if (call->args.n == 0)
-		return ev_error(ev, DIAG_E0210, call->span, "%s misses its value", call->name);
-	first = device_expr(ev, call->args.p[0].value, NULL, call->args.p[0].span);
-	return first ? lang_device_call(ev, call, call->builtin->name, first->type) : VALUE_ERROR;
+	return same_as(ev, call, 0);
 }
 
 /* T.tvm_warp_shuffle(mask, value, lane, width, warp_size) */
 static struct value t_second(struct eval *ev, struct call *call)
 {
-	const struct expr *second;
-
-	if (call->args.n < 2)
-		return ev_error(ev, DIAG_E0210, call->span, "%s misses its value", call->name);
-	second = device_expr(ev, call->args.p[1].value, NULL, call->args.p[1].span);
-	return second ? lang_device_call(ev, call, call->builtin->name, second->type) : VALUE_ERROR;
+	return same_as(ev, call, 1);
 }
 
 /* Words of loads and stores by width: ldg128 gives uint32x4. */
@@ -290,9 +291,8 @@ static struct value t_ramp(struct eval *ev, struct call *call)
 	const struct expr *args[2];
 	struct dtype type;
 
-	args[0] = device_expr(ev, call->slot[0]->value, NULL, call->slot[0]->span);
-	args[1] =
-		args[0] ? device_expr(ev, call->slot[1]->value, &args[0]->type, call->slot[1]->span) : NULL;
+	args[0] = lang_slot_expr(ev, call, 0, NULL);
+	args[1] = args[0] ? lang_slot_expr(ev, call, 1, &args[0]->type) : NULL;
 	if (!args[1])
 		return VALUE_ERROR;
 	type = args[0]->type;
@@ -304,7 +304,7 @@ static struct value t_ramp(struct eval *ev, struct call *call)
 /* T.Broadcast(value, lanes) */
 static struct value t_broadcast(struct eval *ev, struct call *call)
 {
-	const struct expr *e = device_expr(ev, call->slot[0]->value, NULL, call->slot[0]->span);
+	const struct expr *e = lang_slot_expr(ev, call, 0, NULL);
 	struct dtype type;
 
 	if (!e)
@@ -336,7 +336,7 @@ static struct value t_shuffle(struct eval *ev, struct call *call)
 /* T.extract_lane(vector, i) */
 static struct value t_extract_lane(struct eval *ev, struct call *call)
 {
-	const struct expr *e = device_expr(ev, call->slot[0]->value, NULL, call->slot[0]->span);
+	const struct expr *e = lang_slot_expr(ev, call, 0, NULL);
 	struct dtype type;
 
 	if (!e)

@@ -204,7 +204,7 @@ static int64_t *count_slots(struct eval *ev, const int64_t *threads, int64_t n_e
 static const struct layout *fragment_of(struct eval *ev, struct call *call, struct tabulation *tab,
                                         int64_t replicas)
 {
-	bool is_joint = call->slot[1] && call->slot[1]->value.kind != V_NONE;
+	bool is_joint = lang_is_given(call, 1);
 	const struct arg *of_thread = is_joint ? call->slot[1] : call->slot[2],
 					 *of_slot = call->slot[4];
 	struct layout *layout = layout_new_fragment(ev->cx->arena, tab->n_dims, tab->shape), *fitted;

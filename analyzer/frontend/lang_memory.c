@@ -8,7 +8,20 @@
 #include <assert.h>
 #include <string.h>
 
-/* A buffer whose extents may be symbols. */
+/* A buffer of that type, whose extents may be symbols. */
+static struct buffer *typed_buffer(struct eval *ev, const struct call *call, enum scope scope,
+                                   const struct tensor_type *type)
+{
+	struct buffer *buffer = tile_new_buffer(ev->trace->program, scope, 0, type->type, call->span);
+
+	buffer->rank = type->rank;
+	memcpy(buffer->shape, type->shape, sizeof(buffer->shape));
+	if (type->has_strides)
+		memcpy(buffer->strides, type->strides, sizeof(buffer->strides));
+	return buffer;
+}
+
+/* The same as memory of the launch in progress; NULL after an error. */
 static struct buffer *new_buffer(struct eval *ev, const struct call *call, enum scope scope,
                                  const struct tensor_type *type)
 {
@@ -17,12 +30,8 @@ static struct buffer *new_buffer(struct eval *ev, const struct call *call, enum 
 	/* Global memory belongs to no launch: it may stand in front of them. */
 	if ((scope != SCOPE_GLOBAL || !ev->trace) && !trace_require(ev, call->span, call->name))
 		return NULL;
-	buffer = tile_new_buffer(ev->trace->program, scope, 0, type->type, call->span);
-	buffer->rank = type->rank;
+	buffer = typed_buffer(ev, call, scope, type);
 	buffer->launch = ev->trace->launch ? ev->trace->launch->index : 0;
-	memcpy(buffer->shape, type->shape, sizeof(buffer->shape));
-	if (type->has_strides)
-		memcpy(buffer->strides, type->strides, sizeof(buffer->strides));
 	return buffer;
 }
 
@@ -45,7 +54,7 @@ static bool type_of_call(struct eval *ev, const struct call *call, struct type_s
 	*type = (struct tensor_type){ .type = DTYPE_F32 };
 	if (!arg_dtype(ev, call, dtype, &type->type))
 		return false;
-	if (call->slot[strides] && call->slot[strides]->value.kind != V_NONE) {
+	if (lang_is_given(call, strides)) {
 		if (!lang_shape(ev, call->slot[strides]->value, call->slot[strides]->span, type))
 			return false;
 		memcpy(type->strides, type->shape, sizeof(type->strides));
@@ -62,12 +71,8 @@ static struct value global_workspace(struct eval *ev, const struct call *call,
 
 	if (!ev->trace)
 		return ev_error(ev, DIAG_E0213, call->span, "%s stands outside a kernel", call->name);
-	buffer = tile_new_buffer(ev->trace->program, SCOPE_GLOBAL, 0, type->type, call->span);
-	buffer->rank = type->rank;
+	buffer = typed_buffer(ev, call, SCOPE_GLOBAL, type);
 	buffer->is_param = true;
-	memcpy(buffer->shape, type->shape, sizeof(buffer->shape));
-	if (type->has_strides)
-		memcpy(buffer->strides, type->strides, sizeof(buffer->strides));
 	vec_push(ev->cx->arena, &ev->trace->outputs, buffer);
 	return buffer_value(buffer);
 }
@@ -122,7 +127,7 @@ static struct value t_view(struct eval *ev, struct call *call)
 {
 	struct tensor_type type = { .rank = 0 };
 	struct value src = call->slot[0]->value;
-	bool has_shape = call->slot[1] && call->slot[1]->value.kind != V_NONE;
+	bool has_shape = lang_is_given(call, 1);
 
 	if (src.kind == V_REGION)
 		src = (struct value){ .kind = V_BUFFER,
@@ -197,12 +202,8 @@ static struct value t_match_buffer(struct eval *ev, struct call *call)
 		return ev_error(ev, DIAG_E0202, call->slot[0]->span,
 		                "%s takes a T.handle parameter, not %s", call->name,
 		                value_type_text(call->slot[0]->value));
-	buffer = tile_new_buffer(program, SCOPE_GLOBAL, 0, type.type, call->span);
-	buffer->rank = type.rank;
+	buffer = typed_buffer(ev, call, SCOPE_GLOBAL, &type);
 	buffer->is_param = true;
-	memcpy(buffer->shape, type.shape, sizeof(buffer->shape));
-	if (type.has_strides)
-		memcpy(buffer->strides, type.strides, sizeof(buffer->strides));
 	for (uint32_t i = 0; i < program->scalars.n; i++) {
 		if (program->scalars.p[i] != param)
 			program->scalars.p[n++] = program->scalars.p[i];

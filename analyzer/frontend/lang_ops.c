@@ -110,19 +110,6 @@ struct op *lang_new_op(struct eval *ev, const struct call *call, enum op_kind ki
 	return &stmt->as.op;
 }
 
-/* Options that are named but have no effect here; others are refused. */
-static bool refuse_option(struct eval *ev, const struct call *call, uint32_t slot)
-{
-	const struct arg *arg = call->slot[slot];
-	int truth = arg ? eval_truth(arg->value) : 0;
-
-	if (truth == 0)
-		return true;
-	ev_error(ev, DIAG_E0204, arg->span, "this option of %s is known, but not supported yet",
-	         call->name);
-	return false;
-}
-
 /* Two points: a store of one element. */
 static struct value copy_element(struct eval *ev, const struct call *call,
                                  const struct tile_operand *dst)
@@ -137,13 +124,19 @@ static struct value copy_element(struct eval *ev, const struct call *call,
 	           : VALUE_ERROR;
 }
 
+/* A side that is a point gets the other side's extents; two points stay boxes of one element. */
+static bool settle_pair(struct eval *ev, struct tile_operand *a, struct tile_operand *b)
+{
+	return (!a->is_point || b->is_point || lang_extents_from(ev, a, b)) &&
+	       (!b->is_point || a->is_point || lang_extents_from(ev, b, a));
+}
+
 bool lang_pair(struct eval *ev, const struct call *call, struct region *src, struct region *dst)
 {
 	struct tile_operand a, b;
 
 	if (!lang_operand(ev, call, call->slot[0], &a) || !lang_operand(ev, call, call->slot[1], &b) ||
-	    (a.is_point && !b.is_point && !lang_extents_from(ev, &a, &b)) ||
-	    (b.is_point && !a.is_point && !lang_extents_from(ev, &b, &a)))
+	    !settle_pair(ev, &a, &b))
 		return false;
 	*src = a.region;
 	*dst = b.region;
@@ -154,89 +147,47 @@ bool lang_pair(struct eval *ev, const struct call *call, struct region *src, str
  * annotations, loop_layout) */
 static struct value t_copy(struct eval *ev, struct call *call)
 {
+	static const struct op_param params[MAX_SLOTS] = {
+		[2] = PARAM(INT, copy.coalesced_width),
+		[7] = { .kind = PARAM_REFUSED },
+	};
+	struct op op = { .kind = OP_copy };
 	struct tile_operand src, dst;
-	int64_t coalesced_width = 0;
-	struct op *op;
 
 	if (!lang_operand(ev, call, call->slot[0], &src) ||
-	    !lang_operand(ev, call, call->slot[1], &dst) || !arg_int(ev, call, 2, &coalesced_width) ||
-	    !refuse_option(ev, call, 7))
+	    !lang_operand(ev, call, call->slot[1], &dst) || !lang_read(ev, call, params, &op))
 		return VALUE_ERROR;
 	if (src.is_point && dst.is_point)
 		return copy_element(ev, call, &dst);
-	if ((src.is_point && !lang_extents_from(ev, &src, &dst)) ||
-	    (dst.is_point && !lang_extents_from(ev, &dst, &src)))
+	if (!settle_pair(ev, &src, &dst))
 		return VALUE_ERROR;
-	op = lang_new_op(ev, call, OP_copy);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.copy.src = src.region;
-	op->as.copy.dst = dst.region;
-	op->as.copy.coalesced_width = coalesced_width;
-	return VALUE_NONE;
-}
-
-bool lang_policy(struct eval *ev, const struct arg *arg, int64_t *policy)
-{
-	if (!arg)
-		return true;
-	if (arg->value.kind == V_POLICY || arg->value.kind == V_INT) {
-		*policy = arg->value.as.integer;
-		return true;
-	}
-	if (arg->value.kind == V_OPAQUE)
-		ev_unsettled(ev, arg->value, arg->span, "the gemm's policy");
-	else
-		ev_error(ev, DIAG_E0202, arg->span, "policy is one of T.GemmWarpPolicy, not %s",
-		         value_type_text(arg->value));
-	return false;
-}
-
-/* A point is a 1 x 1 box here: the verifier says what is wrong with it. */
-static bool gemm_operand(struct eval *ev, const struct call *call, uint32_t slot,
-                         struct region *out)
-{
-	struct tile_operand operand;
-
-	if (!lang_operand(ev, call, call->slot[slot], &operand))
-		return false;
-	*out = operand.region;
-	return true;
+	op.as.copy.src = src.region;
+	op.as.copy.dst = dst.region;
+	return lang_put(ev, call, &op);
 }
 
 /* T.gemm(A, B, C, transpose_A, transpose_B, policy, clear_accum, k_pack, mbar, annotations) */
 static struct value t_gemm(struct eval *ev, struct call *call)
 {
-	struct region a, b, c;
-	bool transpose_a = false, transpose_b = false;
-	int64_t policy = POLICY_SQUARE, k_pack = 1;
-	const struct expr *clear_accum = NULL;
-	struct op *op;
+	static const struct op_param params[MAX_SLOTS] = {
+		PARAM(TILE, gemm.a),
+		PARAM(TILE, gemm.b),
+		PARAM(TILE, gemm.c),
+		PARAM(BOOL, gemm.transpose_a),
+		PARAM(BOOL, gemm.transpose_b),
+		PARAM(POLICY, gemm.policy),
+		PARAM(CONDITION, gemm.clear_accum),
+		[8] = { .kind = PARAM_REFUSED },
+	};
+	struct op op = { .kind = OP_gemm, .as.gemm.policy = POLICY_SQUARE };
+	int64_t k_pack = 1;
 
-	if (!gemm_operand(ev, call, 0, &a) || !gemm_operand(ev, call, 1, &b) ||
-	    !gemm_operand(ev, call, 2, &c) || !arg_bool(ev, call, 3, &transpose_a) ||
-	    !arg_bool(ev, call, 4, &transpose_b) || !lang_policy(ev, call->slot[5], &policy) ||
-	    !arg_expr(ev, call, 6, &clear_accum) || !arg_int(ev, call, 7, &k_pack) ||
-	    !refuse_option(ev, call, 8))
+	if (!lang_read(ev, call, params, &op) || !arg_int(ev, call, 7, &k_pack))
 		return VALUE_ERROR;
 	if (k_pack != 1)
 		return ev_error(ev, DIAG_E0204, call->slot[7]->span,
 		                "k_pack is for other vendors' instructions");
-	op = lang_new_op(ev, call, OP_gemm);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.gemm.a = a;
-	op->as.gemm.b = b;
-	op->as.gemm.c = c;
-	op->as.gemm.transpose_a = transpose_a;
-	op->as.gemm.transpose_b = transpose_b;
-	op->as.gemm.policy = policy;
-	op->as.gemm.clear_accum =
-		expr_is_int(clear_accum ? clear_accum : expr_bool(ev->pool, false), NULL) &&
-				!(clear_accum && expr_is_true(clear_accum))
-			? NULL
-			: clear_accum;
-	return VALUE_NONE;
+	return lang_put(ev, call, &op);
 }
 
 /* A variable of T.alloc_var is stored to. */
@@ -297,32 +248,20 @@ static bool reduce_kind(const char *name, enum reduce_kind *kind)
 /* T.reduce_sum(buffer, out, dim=-1, clear=True, batch=1, nan_propagate=False) and its kin. */
 static struct value t_reduce(struct eval *ev, struct call *call)
 {
-	struct tile_operand src, dst;
+	static const struct op_param params[MAX_SLOTS] = {
+		PARAM(TILE, reduce.src),   PARAM(TILE, reduce.dst),         PARAM(INT, reduce.dim),
+		PARAM(BOOL, reduce.clear), [5] = { .kind = PARAM_REFUSED },
+	};
+	struct op op = { .kind = OP_reduce, .as.reduce = { .dim = -1, .clear = true } };
 	enum reduce_kind kind;
-	int64_t dim = -1, rank;
-	bool clear = true;
-	struct op *op;
 
 	if (!reduce_kind(call->builtin->name, &kind))
 		BUG("no reduction %s", call->builtin->name);
-	if (!lang_operand(ev, call, call->slot[0], &src) ||
-	    !lang_operand(ev, call, call->slot[1], &dst) || !arg_int(ev, call, 2, &dim) ||
-	    !arg_bool(ev, call, 3, &clear) || !refuse_option(ev, call, 5))
+	op.as.reduce.kind = kind;
+	if (!lang_read(ev, call, params, &op) ||
+	    !lang_dim(ev, call, 2, op.as.reduce.src.buffer, &op.as.reduce.dim))
 		return VALUE_ERROR;
-	rank = src.region.buffer->rank;
-	if (dim < -rank || dim >= rank)
-		return ev_error(ev, DIAG_E0307, call->slot[2] ? call->slot[2]->span : call->span,
-		                "dimension %lld does not exist: %s has %lld", (long long)dim,
-		                sym_text(ev->cx->names, src.region.buffer->name), (long long)rank);
-	op = lang_new_op(ev, call, OP_reduce);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.reduce.src = src.region;
-	op->as.reduce.dst = dst.region;
-	op->as.reduce.kind = kind;
-	op->as.reduce.dim = dim < 0 ? dim + rank : dim;
-	op->as.reduce.clear = clear;
-	return VALUE_NONE;
+	return lang_put(ev, call, &op);
 }
 
 /* T.use_swizzle(panel_size, order="row", enable=True) */
@@ -349,7 +288,7 @@ static struct value t_use_swizzle(struct eval *ev, struct call *call)
 /* T.sync_threads() */
 static struct value t_sync_threads(struct eval *ev, struct call *call)
 {
-	if (call->slot[0] && call->slot[0]->value.kind != V_NONE)
+	if (lang_is_given(call, 0))
 		return lang_device_call(ev, call, "named_barrier_sync", DTYPE(TYPE_VOID, 0));
 	return trace_stmt(ev, STMT_SYNC, call->span) ? VALUE_NONE : VALUE_ERROR;
 }

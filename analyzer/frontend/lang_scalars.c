@@ -23,7 +23,7 @@ struct value call_dtype(struct eval *ev, struct dtype type, struct call *call)
 		return VALUE_ERROR;
 	if (call->slot[0]->value.kind == V_OPAQUE)
 		return call->slot[0]->value;
-	e = device_expr(ev, call->slot[0]->value, &type, call->slot[0]->span);
+	e = lang_slot_expr(ev, call, 0, &type);
 	return e ? device_value(device_cast(ev, type, e)) : VALUE_ERROR;
 }
 

@@ -401,7 +401,7 @@ static struct value t_parallel(struct eval *ev, struct call *call)
 		if (!extent || !loop_extent(ev, loop, extent, call->rest[i].span))
 			return VALUE_ERROR;
 	}
-	if (call->slot[1] && call->slot[1]->value.kind != V_NONE)
+	if (lang_is_given(call, 1))
 		return ev_error(ev, DIAG_E0204, call->slot[1]->span,
 		                "loop_layout is known, but not supported yet");
 	if (!arg_int(ev, call, 0, &loop->coalesced_width))
@@ -430,9 +430,8 @@ static struct loop_value *one_loop(struct eval *ev, struct call *call, enum loop
                                    bool has_step)
 {
 	struct loop_value *loop = new_loop(ev, call, kind);
-	const struct expr *begin = device_expr(ev, call->slot[0]->value, NULL, call->slot[0]->span),
-					  *end = begin;
-	bool has_stop = call->slot[1] && call->slot[1]->value.kind != V_NONE;
+	const struct expr *begin = lang_slot_expr(ev, call, 0, NULL), *end = begin;
+	bool has_stop = lang_is_given(call, 1);
 
 	if (!begin || (has_stop && !arg_expr(ev, call, 1, &end)) ||
 	    (has_step && !arg_int(ev, call, 2, &loop->step)))

@@ -4,41 +4,29 @@
  */
 #include "analyzer/frontend/eval.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 /* Scans */
 
-/* T.cumsum(src, dst=None, dim=0, reverse=False), T.cummax */
+/* T.cumsum(src, dst=None, dim=0, reverse=False), T.cummax; without dst src itself is scanned. */
 static struct value t_scan(struct eval *ev, struct call *call)
 {
-	bool is_max = strstr(call->builtin->name, "max") != NULL, reverse = false,
-		 in_place = !call->slot[1] || call->slot[1]->value.kind == V_NONE;
-	struct tile_operand src, dst;
-	int64_t dim = 0, rank;
-	struct op *op;
+	static const struct op_param params[MAX_SLOTS] = {
+		PARAM(TILE, scan.src),
+		PARAM_OR_NONE(TILE, scan.dst),
+		PARAM(INT, scan.dim),
+		PARAM(BOOL, scan.reverse),
+	};
+	bool is_max = strstr(call->builtin->name, "max") != NULL;
+	struct op op = { .kind = OP_scan, .as.scan.kind = is_max ? REDUCE_MAX : REDUCE_SUM };
 
-	if (!lang_operand(ev, call, call->slot[0], &src) || !arg_int(ev, call, 2, &dim) ||
-	    !arg_bool(ev, call, 3, &reverse))
+	if (!lang_read(ev, call, params, &op) ||
+	    !lang_dim(ev, call, 2, op.as.scan.src.buffer, &op.as.scan.dim))
 		return VALUE_ERROR;
-	dst = src;
-	if (!in_place && !lang_operand(ev, call, call->slot[1], &dst))
-		return VALUE_ERROR;
-	rank = src.region.buffer->rank;
-	if (dim < -rank || dim >= rank)
-		return ev_error(ev, DIAG_E0307, call->span, "dimension %lld does not exist: %s has %lld",
-		                (long long)dim, sym_text(ev->cx->names, src.region.buffer->name),
-		                (long long)rank);
-	op = lang_new_op(ev, call, OP_scan);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.scan.src = src.region;
-	op->as.scan.dst = dst.region;
-	op->as.scan.kind = is_max ? REDUCE_MAX : REDUCE_SUM;
-	op->as.scan.dim = dim < 0 ? dim + rank : dim;
-	op->as.scan.reverse = reverse;
-	return VALUE_NONE;
+	if (!op.as.scan.dst.buffer)
+		op.as.scan.dst = op.as.scan.src;
+	return lang_put(ev, call, &op);
 }
 
 /* Reducers */
@@ -102,23 +90,20 @@ static const struct expr *identity_of(struct eval *ev, enum reduce_kind kind, st
 /* T.reducer_init(reducer, init=None) */
 static struct value t_reducer_init(struct eval *ev, struct call *call)
 {
-	const struct expr *value = NULL;
-	struct tile_operand dst;
+	static const struct op_param params[MAX_SLOTS] = {
+		PARAM(TILE, fill.dst),
+		PARAM_OR_NONE(EXPR, fill.value),
+	};
+	struct op op = { .kind = OP_fill };
 	enum reduce_kind kind;
-	struct op *op;
+	struct dtype type;
 
-	if (!lang_operand(ev, call, call->slot[0], &dst) ||
-	    !reducer_of(ev, call, dst.region.buffer, &kind))
+	if (!lang_read(ev, call, params, &op) || !reducer_of(ev, call, op.as.fill.dst.buffer, &kind))
 		return VALUE_ERROR;
-	if (call->slot[1] && call->slot[1]->value.kind != V_NONE && !arg_expr(ev, call, 1, &value))
-		return VALUE_ERROR;
-	op = lang_new_op(ev, call, OP_fill);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.fill.dst = dst.region;
-	op->as.fill.value = value ? device_cast(ev, dst.region.buffer->type, value)
-	                          : identity_of(ev, kind, dst.region.buffer->type);
-	return VALUE_NONE;
+	type = op.as.fill.dst.buffer->type;
+	op.as.fill.value =
+		op.as.fill.value ? device_cast(ev, type, op.as.fill.value) : identity_of(ev, kind, type);
+	return lang_put(ev, call, &op);
 }
 
 /* T.reducer_update(reducer[i], value): combines the element with the value. */
@@ -139,7 +124,7 @@ static struct value t_reducer_update(struct eval *ev, struct call *call)
 	load = target.as.expr;
 	if (!reducer_of(ev, call, load->as.buffer, &kind))
 		return VALUE_ERROR;
-	value = device_expr(ev, call->slot[1]->value, &load->type, call->slot[1]->span);
+	value = lang_slot_expr(ev, call, 1, &load->type);
 	if (!value)
 		return VALUE_ERROR;
 	for (uint32_t i = 0; i < load->n_args; i++)
@@ -154,29 +139,25 @@ static struct value t_reducer_update(struct eval *ev, struct call *call)
 /* T.finalize_reducer(reducer, dst=None): dst gets the result. */
 static struct value t_finalize_reducer(struct eval *ev, struct call *call)
 {
+	struct op op = { .kind = OP_finalize_reducer }, copy = { .kind = OP_copy };
 	struct tile_operand reducer, dst;
 	enum reduce_kind kind;
-	struct op *op;
 
 	if (!lang_operand(ev, call, call->slot[0], &reducer) ||
 	    !reducer_of(ev, call, reducer.region.buffer, &kind))
 		return VALUE_ERROR;
-	op = lang_new_op(ev, call, OP_finalize_reducer);
-	if (!op)
+	op.as.finalize_reducer.dst = reducer.region;
+	op.as.finalize_reducer.kind = kind;
+	if (lang_put(ev, call, &op).kind == V_ERROR)
 		return VALUE_ERROR;
-	op->as.finalize_reducer.dst = reducer.region;
-	op->as.finalize_reducer.kind = kind;
-	if (!call->slot[1] || call->slot[1]->value.kind == V_NONE)
+	if (!lang_is_given(call, 1))
 		return VALUE_NONE;
 	if (!lang_operand(ev, call, call->slot[1], &dst) ||
 	    (dst.is_point && !lang_extents_from(ev, &dst, &reducer)))
 		return VALUE_ERROR;
-	op = lang_new_op(ev, call, OP_copy);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.copy.src = reducer.region;
-	op->as.copy.dst = dst.region;
-	return VALUE_NONE;
+	copy.as.copy.src = reducer.region;
+	copy.as.copy.dst = dst.region;
+	return lang_put(ev, call, &copy);
 }
 
 /* Copies */
@@ -184,168 +165,87 @@ static struct value t_finalize_reducer(struct eval *ev, struct call *call)
 /* T.transpose(src, dst) */
 static struct value t_transpose(struct eval *ev, struct call *call)
 {
-	struct tile_operand src, dst;
-	struct op *op;
+	static const struct op_param params[MAX_SLOTS] = {
+		PARAM(TILE, transpose.src),
+		PARAM(TILE, transpose.dst),
+	};
+	struct op op = { .kind = OP_transpose };
 
-	if (!lang_operand(ev, call, call->slot[0], &src) ||
-	    !lang_operand(ev, call, call->slot[1], &dst))
-		return VALUE_ERROR;
-	op = lang_new_op(ev, call, OP_transpose);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.transpose.src = src.region;
-	op->as.transpose.dst = dst.region;
-	return VALUE_NONE;
+	return lang_read_and_put(ev, call, params, &op);
 }
 
 /* T.tma_copy(src, dst, *, barrier, ...) */
 static struct value t_tma_copy(struct eval *ev, struct call *call)
 {
-	const struct expr *barrier = NULL;
-	struct region src, dst;
-	struct op *op;
+	static const struct op_param params[MAX_SLOTS] = {
+		[2] = PARAM_OR_NONE(BARRIER, tma_copy.barrier),
+	};
+	struct op op = { .kind = OP_tma_copy };
 
-	if (!lang_pair(ev, call, &src, &dst))
+	if (!lang_pair(ev, call, &op.as.tma_copy.src, &op.as.tma_copy.dst))
 		return VALUE_ERROR;
-	if (call->slot[2] && call->slot[2]->value.kind != V_NONE) {
-		struct value value = call->slot[2]->value;
-		const struct expr *zero = expr_int(ev->pool, 0);
-
-		if (value.kind == V_BUFFER && value.as.buffer->rank == 1)
-			value =
-				VALUE_EXPR(expr_load(ev->pool, value.as.buffer, value.as.buffer->type, &zero, 1));
-		barrier = device_expr(ev, value, NULL, call->slot[2]->span);
-		if (!barrier)
-			return VALUE_ERROR;
-	}
-	op = lang_new_op(ev, call, OP_tma_copy);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.tma_copy.src = src;
-	op->as.tma_copy.dst = dst;
-	op->as.tma_copy.barrier = barrier;
-	return VALUE_NONE;
+	return lang_read_and_put(ev, call, params, &op);
 }
 
 /* T.async_copy(src, dst, ...) */
 static struct value t_async_copy(struct eval *ev, struct call *call)
 {
-	struct region src, dst;
-	struct op *op;
+	struct op op = { .kind = OP_async_copy };
 
-	if (!lang_pair(ev, call, &src, &dst))
+	if (!lang_pair(ev, call, &op.as.async_copy.src, &op.as.async_copy.dst))
 		return VALUE_ERROR;
-	op = lang_new_op(ev, call, OP_async_copy);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.async_copy.src = src;
-	op->as.async_copy.dst = dst;
-	return VALUE_NONE;
+	return lang_put(ev, call, &op);
 }
 
 /* T.im2col(img, col, nhw_step, c_step, kernel, stride, dilation, pad, ...) */
 static struct value t_im2col(struct eval *ev, struct call *call)
 {
-	const struct expr *nhw_step = NULL, *c_step = NULL;
-	int64_t numbers[4] = { 1, 1, 1, 0 };
-	struct tile_operand src, dst;
-	struct op *op;
-
-	if (!lang_operand(ev, call, call->slot[0], &src) ||
-	    !lang_operand(ev, call, call->slot[1], &dst) || !arg_expr(ev, call, 2, &nhw_step) ||
-	    !arg_expr(ev, call, 3, &c_step))
-		return VALUE_ERROR;
-	for (uint32_t i = 0; i < 4; i++) {
-		if (!arg_int(ev, call, 4 + i, &numbers[i]))
-			return VALUE_ERROR;
-	}
-	op = lang_new_op(ev, call, OP_im2col);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.im2col = (struct op_im2col){
-		.src = src.region,
-		.dst = dst.region,
-		.nhw_step = nhw_step,
-		.c_step = c_step,
-		.kernel = numbers[0],
-		.stride = numbers[1],
-		.dilation = numbers[2],
-		.pad = numbers[3],
+	static const struct op_param params[MAX_SLOTS] = {
+		PARAM(TILE, im2col.src),     PARAM(TILE, im2col.dst),   PARAM(EXPR, im2col.nhw_step),
+		PARAM(EXPR, im2col.c_step),  PARAM(INT, im2col.kernel), PARAM(INT, im2col.stride),
+		PARAM(INT, im2col.dilation), PARAM(INT, im2col.pad),
 	};
-	return VALUE_NONE;
+	struct op op = { .kind = OP_im2col, .as.im2col = { .kernel = 1, .stride = 1, .dilation = 1 } };
+
+	return lang_read_and_put(ev, call, params, &op);
 }
 
 /* Gemms */
 
-/* A condition that never holds is none. */
-static const struct expr *unless_false(const struct expr *e)
-{
-	int64_t value;
-
-	return e && expr_is_int(e, &value) && value == 0 ? NULL : e;
-}
-
 /* T.wgmma_gemm(A, B, C, transpose_A, transpose_B, policy, clear_accum, annotations) */
 static struct value t_wgmma_gemm(struct eval *ev, struct call *call)
 {
-	bool transpose_a = false, transpose_b = false;
-	int64_t policy = POLICY_SQUARE;
-	const struct expr *clear = NULL;
-	struct tile_operand side[3];
-	struct op *op;
-
-	for (uint32_t i = 0; i < 3; i++) {
-		if (!lang_operand(ev, call, call->slot[i], &side[i]))
-			return VALUE_ERROR;
-	}
-	if (!arg_bool(ev, call, 3, &transpose_a) || !arg_bool(ev, call, 4, &transpose_b) ||
-	    !lang_policy(ev, call->slot[5], &policy) || !arg_expr(ev, call, 6, &clear))
-		return VALUE_ERROR;
-	op = lang_new_op(ev, call, OP_wgmma_gemm);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.wgmma_gemm = (struct op_wgmma_gemm){
-		.a = side[0].region,
-		.b = side[1].region,
-		.c = side[2].region,
-		.clear_accum = unless_false(clear),
-		.transpose_a = transpose_a,
-		.transpose_b = transpose_b,
-		.policy = policy,
+	static const struct op_param params[MAX_SLOTS] = {
+		PARAM(TILE, wgmma_gemm.a),
+		PARAM(TILE, wgmma_gemm.b),
+		PARAM(TILE, wgmma_gemm.c),
+		PARAM(BOOL, wgmma_gemm.transpose_a),
+		PARAM(BOOL, wgmma_gemm.transpose_b),
+		PARAM(POLICY, wgmma_gemm.policy),
+		PARAM(CONDITION, wgmma_gemm.clear_accum),
 	};
-	return VALUE_NONE;
+	struct op op = { .kind = OP_wgmma_gemm, .as.wgmma_gemm.policy = POLICY_SQUARE };
+
+	return lang_read_and_put(ev, call, params, &op);
 }
 
 /* T.gemm_sp(A, E, B, C, transpose_A, transpose_E, transpose_B, policy, clear_accum, ...) */
 static struct value t_gemm_sp(struct eval *ev, struct call *call)
 {
-	bool transpose_a = false, transpose_b = false;
-	int64_t policy = POLICY_SQUARE;
-	const struct expr *clear = NULL;
-	struct tile_operand side[4];
-	struct op *op;
-
-	for (uint32_t i = 0; i < 4; i++) {
-		if (!lang_operand(ev, call, call->slot[i], &side[i]))
-			return VALUE_ERROR;
-	}
-	if (!arg_bool(ev, call, 4, &transpose_a) || !arg_bool(ev, call, 6, &transpose_b) ||
-	    !lang_policy(ev, call->slot[7], &policy) || !arg_expr(ev, call, 8, &clear))
-		return VALUE_ERROR;
-	op = lang_new_op(ev, call, OP_gemm_sp);
-	if (!op)
-		return VALUE_ERROR;
-	op->as.gemm_sp = (struct op_gemm_sp){
-		.a = side[0].region,
-		.e = side[1].region,
-		.b = side[2].region,
-		.c = side[3].region,
-		.clear_accum = unless_false(clear),
-		.transpose_a = transpose_a,
-		.transpose_b = transpose_b,
-		.policy = policy,
+	static const struct op_param params[MAX_SLOTS] = {
+		PARAM(TILE, gemm_sp.a),
+		PARAM(TILE, gemm_sp.e),
+		PARAM(TILE, gemm_sp.b),
+		PARAM(TILE, gemm_sp.c),
+		PARAM(BOOL, gemm_sp.transpose_a),
+		{ .kind = PARAM_UNREAD },
+		PARAM(BOOL, gemm_sp.transpose_b),
+		PARAM(POLICY, gemm_sp.policy),
+		PARAM(CONDITION, gemm_sp.clear_accum),
 	};
-	return VALUE_NONE;
+	struct op op = { .kind = OP_gemm_sp, .as.gemm_sp.policy = POLICY_SQUARE };
+
+	return lang_read_and_put(ev, call, params, &op);
 }
 
 static const struct builtin rows[] = {

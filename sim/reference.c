@@ -66,7 +66,7 @@ static int64_t element_at(const struct ref_buffer *buffer, const struct lanes *i
 			return -1;
 		at += i * buffer->strides[d];
 	}
-	return at;
+	return buffer->places ? buffer->places[at] : at;
 }
 
 static bool load_is_varying(void *user, const struct expr *load)
@@ -384,6 +384,7 @@ static void open_parameter(struct ref_buffer *buffer, struct reference_tensor *i
 	memcpy(buffer->shape, tensor->shape, sizeof(buffer->shape));
 	memcpy(buffer->strides, tensor->strides, sizeof(buffer->strides));
 	buffer->n_elems = tensor->n_elems;
+	buffer->places = tensor->places;
 	buffer->cells = item->cells;
 	buffer->written = item->written;
 	for (int64_t e = 0; e < tensor->n_elems; e++) {

@@ -14,6 +14,7 @@ struct ref_buffer {
 	const struct buffer *buffer;
 	int64_t shape[MAX_RANK], strides[MAX_RANK]; /* elements */
 	int64_t n_elems;
+	const int64_t *places; /* of a mapped tensor: where the row-major element lies; else NULL */
 	union cell *cells;
 	uint8_t *written; /* tensor parameters only */
 	bool is_float;

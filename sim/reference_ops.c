@@ -32,7 +32,8 @@ static void add_row(struct ref_elems *elems, int64_t base, int64_t min, int64_t 
 	for (int64_t i = 0; i < extent; i++) {
 		int64_t index = min + i;
 		bool inside = base >= 0 && index >= 0 && index < buffer->shape[last];
-		elems->at[elems->n++] = inside ? base + index * buffer->strides[last] : -1;
+		int64_t at = inside ? base + index * buffer->strides[last] : -1;
+		elems->at[elems->n++] = inside && buffer->places ? buffer->places[at] : at;
 	}
 }
 

@@ -1,6 +1,7 @@
 /* Sizes, storage and generated contents of a kernel's tensor arguments. */
 #include "sim/tensors.h"
 
+#include "analyzer/layout/place_map.h"
 #include "sim/lanes.h"
 
 #include <assert.h>
@@ -108,6 +109,7 @@ void tensor_uses_of_tile(struct tile_program *program, struct tensor_uses *out)
 	struct arena *arena = program->cx->arena;
 	struct use_walk walk = { out };
 
+	out->pool = program->pool;
 	for (uint32_t i = 0; i < program->params.n; i++)
 		vec_push(arena, &out->items, (struct tensor_use){ program->params.p[i], false, false });
 	for (uint32_t i = 0; i < program->launches.n; i++)
@@ -158,6 +160,7 @@ void tensor_uses_of_warp(const struct warp_program *program, struct tensor_uses 
 	struct arena *arena = program->cx->arena;
 	struct use_walk walk = { out };
 
+	out->pool = program->pool;
 	for (uint32_t i = 0; i < program->params.n; i++)
 		if (program->params.p[i].buffer)
 			vec_push(arena, &out->items,
@@ -183,7 +186,8 @@ static bool size_tensor(struct cx *cx, const int64_t *values, struct tensor *ten
 	for (uint32_t d = buffer->rank; d-- > 0;) {
 		int64_t extent = expr_eval_int(buffer->shape[d], values), span_elems;
 		tensor->shape[d] = extent;
-		tensor->strides[d] = buffer->strides[d] ? expr_eval_int(buffer->strides[d], values) : pitch;
+		tensor->strides[d] =
+			buffer->strides[d] && !buffer->map ? expr_eval_int(buffer->strides[d], values) : pitch;
 		if (extent <= 0 || tensor->strides[d] < 0 || extent > max_bytes ||
 		    __builtin_mul_overflow(extent - 1, tensor->strides[d], &span_elems) ||
 		    __builtin_add_overflow(last, span_elems, &last) || last > max_bytes) {
@@ -196,6 +200,34 @@ static bool size_tensor(struct cx *cx, const int64_t *values, struct tensor *ten
 	}
 	tensor->n_elems = last + 1;
 	return true;
+}
+
+/* Where a mapped buffer's elements lie; `n` is their number. */
+static void place_tensor(struct expr_pool *pool, const int64_t *values, struct tensor *tensor)
+{
+	const struct buffer *buffer = tensor->buffer;
+	struct arena *arena = expr_pool_arena(pool);
+	const struct expr *index[MAX_RANK];
+	int64_t n = tensor->n_elems, *all;
+	struct expr_code *code;
+
+	for (uint32_t d = 0; d < buffer->rank; d++)
+		index[d] = expr_of_var(pool, buffer->map->index[d]);
+	code = expr_compile(arena, place_offset(pool, buffer, index));
+	all = arena_array(arena, int64_t, expr_n_vars(pool));
+	if (values)
+		memcpy(all, values, expr_n_vars(pool) * sizeof(*all));
+	tensor->places = arena_array(arena, int64_t, (size_t)n);
+	tensor->n_elems = 0;
+	for (int64_t e = 0; e < n; e++) {
+		int64_t rest = e;
+
+		for (uint32_t d = buffer->rank; d-- > 0; rest /= tensor->shape[d])
+			all[buffer->map->index[d]->id] = rest % tensor->shape[d];
+		tensor->places[e] = expr_run(code, all);
+		if (tensor->places[e] >= tensor->n_elems)
+			tensor->n_elems = tensor->places[e] + 1;
+	}
 }
 
 bool tensors_open(struct cx *cx, const struct tensor_uses *uses, const int64_t *values,
@@ -212,6 +244,8 @@ bool tensors_open(struct cx *cx, const struct tensor_uses *uses, const int64_t *
 			                       .is_written = uses->items.p[i].is_written };
 		if (!size_tensor(cx, values, tensor))
 			return false;
+		if (tensor->buffer->map)
+			place_tensor(uses->pool, values, tensor);
 		n_bytes += tensor->n_elems * tensor->elem_bytes;
 		if (n_bytes > max_bytes) {
 			diag_report(&cx->diags, DIAG_E0650, tensor->buffer->span,
@@ -258,11 +292,31 @@ struct tensor *tensor_of(const struct tensor_set *set, const struct buffer *buff
 	return NULL;
 }
 
+/* The element that lies there, row-major; -1: none. */
+static int64_t mapped_element(const struct tensor *tensor, int64_t offset)
+{
+	int64_t n = 1;
+
+	for (uint32_t d = 0; d < tensor->buffer->rank; d++)
+		n *= tensor->shape[d];
+	for (int64_t e = 0; e < n; e++)
+		if (tensor->places[e] == offset)
+			return e;
+	return -1;
+}
+
 void tensor_element_text(struct buf *out, const struct cx *cx, const struct tensor *tensor,
                          int64_t offset)
 {
 	int64_t rest = offset;
 
+	if (tensor->places)
+		rest = mapped_element(tensor, offset);
+	if (rest < 0) {
+		buf_printf(out, "%s[offset %" PRId64 "]", sym_text(cx->names, tensor->buffer->name),
+		           offset);
+		return;
+	}
 	buf_printf(out, "%s[", sym_text(cx->names, tensor->buffer->name));
 	for (uint32_t d = 0; d < tensor->buffer->rank && tensor->strides[d] > 0; d++) {
 		bool is_first = d == 0;

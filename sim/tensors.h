@@ -16,6 +16,7 @@ struct tensor {
 	int64_t shape[MAX_RANK];   /* sizes with the symbols' values put in */
 	int64_t strides[MAX_RANK]; /* in elements */
 	int64_t n_elems;           /* of storage: from element 0 to the one with the largest offset */
+	int64_t *places; /* of a mapped buffer: storage element of each element, row-major; else NULL */
 	uint32_t elem_bytes;
 	bool is_read, is_written; /* by the kernel; one that is not read starts as a fill pattern */
 	uint8_t *bytes;           /* n_elems * elem_bytes, storage form, on the heap */
@@ -37,6 +38,7 @@ struct tensor_use {
 	bool is_read, is_written;
 };
 struct tensor_uses {
+	struct expr_pool *pool;
 	vec_of(struct tensor_use) items;
 };
 void tensor_uses_of_tile(struct tile_program *program, struct tensor_uses *out);

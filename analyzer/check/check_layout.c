@@ -539,15 +539,34 @@ static void check_injective(struct check *check, const struct buffer_solution *s
 		check_index_text(check, second, solved->layout->rank));
 }
 
+/* An argument's annotated layout may put several elements in one place. */
+static void check_map(struct check *check, const struct buffer_solution *solved)
+{
+	const char *name = sym_text(check->cx->names, solved->buffer->name);
+
+	if (solved->layout)
+		check_injective(check, solved);
+	else
+		check_found(check,
+		            (struct finding){ PROPERTY_INJECTIVITY, PROPERTY_NOT_PROVED,
+		                              solved->buffer->span, name },
+		            "its annotated layout is no sum of digits of known extents");
+}
+
 void check_layouts(struct check *check)
 {
 	const struct solution *solution = check->solution;
 
 	tile_walk((struct block *)(uintptr_t)&solution->launch->body, visit_stmt, check);
-	for (uint32_t i = 0; i < solution->program->buffers.n; i++)
-		if (solution->buffers[i].layout && solution->buffers[i].buffer->scope != SCOPE_GLOBAL &&
-		    solution->buffers[i].buffer->launch == solution->launch->index)
-			check_injective(check, &solution->buffers[i]);
+	for (uint32_t i = 0; i < solution->program->buffers.n; i++) {
+		const struct buffer_solution *solved = &solution->buffers[i];
+
+		if (solved->buffer->map)
+			check_map(check, solved);
+		else if (solved->layout && solved->buffer->scope != SCOPE_GLOBAL &&
+		         solved->buffer->launch == solution->launch->index)
+			check_injective(check, solved);
+	}
 	check_proved(check, PROPERTY_COVERAGE,
 	             "each of %lld iterations of all partitions is executed by its thread",
 	             (long long)check->n_elems_seen[PROPERTY_COVERAGE]);

@@ -17,6 +17,8 @@
  */
 #include "analyzer/check/check_internal.h"
 
+#include "analyzer/layout/place_map.h"
+
 #include <string.h>
 
 enum { MAX_PERIOD = 8, MAX_STEPS = 1 << 22, NO_THREAD = -1, MANY_THREADS = -2 };
@@ -289,7 +291,7 @@ static void run_global(struct run *run, const struct wnode *node, const struct w
 {
 	const struct winst *inst = &node->as.inst;
 	const struct buffer *buffer = addr->global;
-	int64_t n = run->warp->n_threads, elems = buffer_n_elems(buffer),
+	int64_t n = run->warp->n_threads, elems = place_n_elems(run->warp->pool, buffer),
 			elem_bytes = dtype_bits(buffer->type) / 8;
 	int64_t *offsets = run->offsets, bytes = inst_bytes(inst);
 	const char *name = sym_text(run->check->cx->names, buffer->name);

@@ -87,7 +87,7 @@ const struct layout *describe_layout(const struct compile *compile, const struct
 	const struct layout *layout = solved_layout(compile, buffer);
 	int64_t shape[MAX_RANK];
 
-	if (layout || buffer->scope != SCOPE_GLOBAL || buffer->rank == 0)
+	if (layout || buffer->scope != SCOPE_GLOBAL || buffer->rank == 0 || buffer->map)
 		return layout;
 	for (uint32_t d = 0; d < buffer->rank; d++) {
 		shape[d] = buffer_extent(buffer, d);

@@ -10,6 +10,8 @@
  */
 #include "analyzer/solve/access.h"
 
+#include "analyzer/layout/place_map.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -72,17 +74,9 @@ void access_loop_index(struct access_space *space, const struct loop_plan *loop,
 const struct expr *access_offset(struct access_space *space, const struct buffer *buffer,
                                  const struct layout *layout, const struct expr *const *index)
 {
-	struct expr_pool *pool = space->pool;
-
 	if (layout)
-		return layout_axis_expr(pool, layout, AXIS_OFFSET, index, NULL);
-	const struct expr *offset = expr_int(pool, 0), *pitch = expr_int(pool, 1);
-	for (uint32_t d = buffer->rank; d-- > 0;) {
-		const struct expr *stride = buffer->strides[d] ? buffer->strides[d] : pitch;
-		offset = expr_add(pool, offset, expr_binary(pool, BIN_MUL, index[d], stride));
-		pitch = expr_binary(pool, BIN_MUL, pitch, buffer->shape[d]);
-	}
-	return offset;
+		return layout_axis_expr(space->pool, layout, AXIS_OFFSET, index, NULL);
+	return place_offset(space->pool, buffer, index);
 }
 
 /* ---- elementwise accesses ---- */
@@ -139,6 +133,34 @@ static bool is_contiguous(const struct elementwise *e, const struct expr *base,
 }
 
 /*
+ * The w elements are inside of the buffer all or none: an index stays the same, or counts on from a
+ * multiple of w in a dimension of such an extent.
+ */
+static bool is_bounded_alike(const struct elementwise *e, const struct expr *base,
+                             const struct expr *const *first, int64_t w)
+{
+	struct expr_pool *pool = e->space->pool;
+	const struct buffer *buffer = e->ref->buffer;
+	uint32_t last = buffer->rank - 1;
+
+	/* Row-major neighbours differ in the last index. */
+	if (!buffer->map)
+		return expr_divisor(first[last]) % w == 0 && expr_divisor(buffer->shape[last]) % w == 0;
+	const struct expr *k = expr_of_var(pool, access_iter_var(e->space, MAX_ITERS - 1, w)),
+					  *next[MAX_RANK], *guard;
+
+	index_at_slot(e->space, e->ref, expr_add(pool, base, k), next, &guard);
+	for (uint32_t d = 0; d < buffer->rank; d++) {
+		const struct expr *step = expr_sub(pool, next[d], first[d]);
+
+		if (step != expr_int(pool, 0) && (step != k || expr_divisor(first[d]) % w != 0 ||
+		                                  expr_divisor(buffer->shape[d]) % w != 0))
+			return false;
+	}
+	return true;
+}
+
+/*
  * Elements 0 .. w-1 behind slot base are neighbours in memory, aligned as one access of w elements,
  * and guarded alike.
  */
@@ -147,7 +169,7 @@ static bool vector_fits(const struct elementwise *e, const struct expr *base, in
 	const struct elem_ref *ref = e->ref;
 	const struct expr *index[MAX_RANK], *guard;
 	int64_t bytes = w * elem_bytes(ref->buffer), unit = ref->layout ? elem_bytes(ref->buffer) : 1;
-	uint32_t last = ref->buffer->rank - 1, loop_last = ref->loop->layout->rank - 1;
+	uint32_t loop_last = ref->loop->layout->rank - 1;
 
 	if (w == 1)
 		return true;
@@ -156,8 +178,7 @@ static bool vector_fits(const struct elementwise *e, const struct expr *base, in
 	index_at_slot(e->space, ref, base, index, &guard);
 	if (guard && ref->loop->layout->shape[loop_last] % w != 0)
 		return false;
-	if (!ref->layout &&
-	    (expr_divisor(index[last]) % w != 0 || expr_divisor(ref->buffer->shape[last]) % w != 0))
+	if (!ref->layout && !is_bounded_alike(e, base, index, w))
 		return false;
 	const struct expr *first = access_offset(e->space, ref->buffer, e->linear, index);
 	return expr_divisor(first) % (w * unit) == 0 && is_contiguous(e, base, first, w);

@@ -14,10 +14,12 @@
  */
 #include "analyzer/solve/solve_internal.h"
 
+#include "analyzer/layout/place_map.h"
+
 #include <assert.h>
 #include <inttypes.h>
 
-enum { MAX_BLOCK_DEPTH = 64, MAX_EXPR_DEPTH = 400, FAR_STEP = 1 << 20 };
+enum { MAX_BLOCK_DEPTH = 64, MAX_EXPR_DEPTH = 400, FAR_STEP = 1 << 20, MAX_PLACES = 1 << 16 };
 
 struct constraint *solve_add_constraint(struct solver *solver, enum constraint_kind kind,
                                         const struct stmt *stmt, const struct buffer *buffer)
@@ -99,12 +101,40 @@ static int64_t power_of_two_in(int64_t n)
 	return power;
 }
 
+/*
+ * Element numbers of a mapped buffer, whose steps differ from place to place; what the space does
+ * not change is taken as 0. NULL where there are too many, or data decides.
+ */
+static const int64_t *list_places(struct solver *solver, const struct space *space,
+                                  const struct expr *offset)
+{
+	int64_t *values, *places, n = 1;
+
+	for (uint32_t d = 0; d < space->rank; d++)
+		n = n > MAX_PLACES ? n : n * space->shape[d];
+	if (n > MAX_PLACES || !offset->is_index)
+		return NULL;
+	places = arena_array(solver->arena, int64_t, (size_t)n);
+	values = arena_array(solver->arena, int64_t, expr_n_vars(solver->pool));
+	for (int64_t at = 0; at < n; at++) {
+		int64_t rest = at;
+
+		for (uint32_t d = space->rank; d-- > 0;) {
+			values[space->vars[d]->id] = rest % space->shape[d];
+			rest /= space->shape[d];
+		}
+		places[at] = expr_eval_int(offset, values);
+	}
+	return places;
+}
+
 /* Steps of the address in elements, and how wide an access may be. */
 static void describe_memory(struct solver *solver, const struct space *space, struct use *use)
 {
 	const struct expr *offset = access_offset(&solver->access, use->buffer, NULL, use->index);
-	uint32_t last = use->buffer->rank - 1;
-	const struct expr *rest = use->index[last], *remaining;
+	const struct expr *place[MAX_RANK], *extents[MAX_RANK];
+	uint32_t last = place_index(solver->pool, use->buffer, use->index, place) - 1;
+	const struct expr *rest = place[last], *remaining;
 	int64_t bytes = dtype_bits(use->buffer->type) / 8;
 	int64_t align;
 
@@ -116,6 +146,8 @@ static void describe_memory(struct solver *solver, const struct space *space, st
 		if (use->steps[d] == 1 && space->shape[d] > 1 && expr_uses(rest, space->vars[d]))
 			use->contiguous_dim = (int)d;
 	}
+	if (use->buffer->map)
+		use->places = list_places(solver, space, offset);
 	use->max_vector = 1;
 	if (use->contiguous_dim == NO_DIM || bytes == 0)
 		return;
@@ -129,7 +161,8 @@ static void describe_memory(struct solver *solver, const struct space *space, st
 			return;
 		rest = remaining;
 	}
-	align = gcd(expr_divisor(rest), expr_divisor(use->buffer->shape[last]));
+	place_shape(solver->pool, use->buffer, extents);
+	align = gcd(expr_divisor(rest), expr_divisor(extents[last]));
 	use->max_vector = align == 0 ? 16 : power_of_two_in(align);
 	while (use->max_vector > 1 && use->max_vector * bytes > 16)
 		use->max_vector /= 2;
@@ -573,12 +606,13 @@ static void make_components(struct solver *solver)
 }
 
 /* T.annotate_layout: every element needs a place of its own, in threads that the block has. */
-static bool check_annotation(struct solver *solver, const struct buffer *buffer)
+static bool check_annotation(struct solver *solver, const struct buffer *buffer,
+                             const struct layout *layout)
 {
 	const char *name = sym_text(solver->cx->names, buffer->name);
 	int64_t first[MAX_RANK + 1], second[MAX_RANK + 1];
 
-	if (!layout_injective(buffer->annotation, first, second)) {
+	if (!layout_injective(layout, first, second)) {
 		diag_report(&solver->cx->diags, DIAG_E0410, buffer->span,
 		            "the layout that T.annotate_layout gives %s puts two elements in one place, "
 		            "the second at index %" PRId64 " of the first dimension and %" PRId64
@@ -586,11 +620,11 @@ static bool check_annotation(struct solver *solver, const struct buffer *buffer)
 		            name, second[0], second[buffer->rank - 1]);
 		return false;
 	}
-	if (buffer->scope == SCOPE_FRAGMENT && buffer->annotation->n_threads > solver->n_threads) {
+	if (buffer->scope == SCOPE_FRAGMENT && layout->n_threads > solver->n_threads) {
 		diag_report(&solver->cx->diags, DIAG_E0410, buffer->span,
 		            "the layout that T.annotate_layout gives %s needs %" PRId64
 		            " threads, the block has %" PRId64,
-		            name, buffer->annotation->n_threads, solver->n_threads);
+		            name, layout->n_threads, solver->n_threads);
 		return false;
 	}
 	return true;
@@ -602,12 +636,15 @@ static bool collect_annotations(struct solver *solver)
 
 	for (uint32_t b = 0; b < solver->program->buffers.n; b++) {
 		const struct buffer *buffer = solver->program->buffers.p[b];
+		const struct layout *placed =
+			buffer->map ? place_layout(solver->arena, solver->pool, buffer) : NULL;
 		struct constraint *constraint;
 
+		ok &= !placed || check_annotation(solver, buffer, placed);
 		if (!buffer->annotation || buffer->launch != solver->launch->index ||
 		    (buffer->scope == SCOPE_FRAGMENT) != (buffer->annotation->kind == LAYOUT_FRAGMENT))
 			continue;
-		ok &= check_annotation(solver, buffer);
+		ok &= check_annotation(solver, buffer, buffer->annotation);
 		constraint = solve_add_constraint(solver, CONSTRAINT_ANNOTATION, NULL, buffer);
 		constraint->layout = buffer->annotation;
 		constraint->text = arena_printf(solver->arena, "T.annotate_layout gives %s this layout",

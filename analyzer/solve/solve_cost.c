@@ -95,6 +95,19 @@ struct touched {
 	double instructions, sectors, lines;
 };
 
+/* Element number that the lane's iteration touches, up to what the space does not change. */
+static int64_t element_at(const struct sampler *sampler, const struct use *use, int lane)
+{
+	const int64_t *index = sampler->lanes[lane].index;
+	int64_t sum = 0, flat = 0;
+
+	for (uint32_t d = 0; d < sampler->space->rank; d++) {
+		sum += index[d] * use->steps[d];
+		flat = flat * sampler->space->shape[d] + index[d];
+	}
+	return use->places ? use->places[flat] : sum;
+}
+
 /* One warp instruction of the use: adds to `touched` when any lane is active. */
 static void count_touched(const struct sampler *sampler, const struct use *use, int64_t elem_bytes,
                           struct touched *touched)
@@ -103,13 +116,11 @@ static void count_touched(const struct sampler *sampler, const struct use *use, 
 	uint32_t n_sectors = 0, n_lines = 0;
 
 	for (int lane = 0; lane < LANES; lane++) {
-		int64_t address = 0;
+		int64_t address;
 
 		if (!sampler->active[lane])
 			continue;
-		for (uint32_t d = 0; d < sampler->space->rank; d++)
-			address += sampler->lanes[lane].index[d] * use->steps[d];
-		address *= elem_bytes;
+		address = element_at(sampler, use, lane) * elem_bytes;
 		n_sectors = add_distinct(sectors, n_sectors, address / SECTOR_BYTES);
 		n_lines = add_distinct(lines, n_lines, address / LINE_BYTES);
 	}

@@ -45,6 +45,7 @@ struct use {
 	   lets one access take. */
 	int contiguous_dim;
 	int64_t steps[MAX_RANK];
+	const int64_t *places; /* instead of steps: element number of each iteration, row-major */
 	int64_t max_vector;
 };
 

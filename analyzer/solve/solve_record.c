@@ -3,6 +3,8 @@
  */
 #include "analyzer/solve/solve_internal.h"
 
+#include "analyzer/layout/place_map.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -154,32 +156,6 @@ static void record_space(struct solver *solver, const struct space *space)
 	}
 }
 
-/* Row-major with the strides as given; NULL while an extent or a stride is not known. */
-static const struct layout *global_layout(struct solver *solver, const struct buffer *buffer)
-{
-	struct layout *layout;
-	int64_t shape[MAX_RANK], stride, elem_bytes = dtype_bits(buffer->type) / 8;
-	bool packed = true;
-
-	for (uint32_t d = 0; d < buffer->rank; d++) {
-		shape[d] = buffer_extent(buffer, d);
-		packed &= buffer->strides[d] == NULL;
-		if (shape[d] < 1)
-			return NULL;
-	}
-	if (packed || elem_bytes == 0)
-		return layout_row_major(solver->arena, buffer->rank, shape, dtype_bits(buffer->type), 0);
-	layout = layout_new_memory(solver->arena, buffer->rank, shape, dtype_bits(buffer->type));
-	for (uint32_t d = 0; d < buffer->rank; d++) {
-		if (!buffer->strides[d] || !expr_is_int(buffer->strides[d], &stride) || stride < 0)
-			return NULL;
-		layout_add_digit(layout,
-		                 (struct digit){ (int)d, 1, shape[d], AXIS_OFFSET, stride * elem_bytes });
-	}
-	layout_finish(layout);
-	return layout;
-}
-
 /* Constraint that relates a shared buffer to all its accesses, for the record. */
 static const struct constraint *
 shared_constraint(struct solver *solver, const struct buffer *buffer, const struct layout *layout)
@@ -282,7 +258,7 @@ void solve_record(struct solver *solver)
 			out->fixed_by = solver->fragment_from[b];
 			record_why(solver, out);
 		} else if (buffer->scope == SCOPE_GLOBAL) {
-			out->layout = global_layout(solver, buffer);
+			out->layout = place_layout(solver->arena, solver->pool, buffer);
 		} else if (buffer->scope == SCOPE_SHARED && out->layout) {
 			out->fixed_by = solver->annotated[b] ? solver->annotated[b]
 			                                     : shared_constraint(solver, buffer, out->layout);

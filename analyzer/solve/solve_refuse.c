@@ -4,6 +4,8 @@
  */
 #include "analyzer/solve/solve_internal.h"
 
+#include "analyzer/layout/place_map.h"
+
 /* E0640 about a buffer. */
 static bool refuse(struct solver *solver, const struct buffer *buffer, const char *what)
 {
@@ -22,8 +24,8 @@ static bool check_buffer(struct solver *solver, const struct buffer *buffer)
 		return refuse(solver, buffer, "is another shape of a buffer's memory (T.view, T.reshape)");
 	if (buffer->base)
 		return refuse(solver, buffer, "is a tensor at an address (T.make_tensor)");
-	if (buffer->map)
-		return refuse(solver, buffer, "has an annotated layout in global memory");
+	if (!place_is_known(solver->pool, buffer))
+		return refuse(solver, buffer, "has an annotated layout whose extents depend on symbols");
 	if (buffer->type.kind != TYPE_BOOL && dtype_bits(buffer->type) < 8)
 		return refuse(solver, buffer, "has elements of under 8 bits");
 	return true;

@@ -17,6 +17,11 @@ struct expr_pool *expr_pool_open(struct cx *cx)
 	return pool;
 }
 
+struct arena *expr_pool_arena(const struct expr_pool *pool)
+{
+	return pool->arena;
+}
+
 /* ---- hash-consing ---- */
 
 /* What is special to the kind, as one word: the union is zeroed before its member is set. */

@@ -141,6 +141,7 @@ struct expr_pool;
 
 /* Lives in cx->arena. */
 struct expr_pool *expr_pool_open(struct cx *cx);
+struct arena *expr_pool_arena(const struct expr_pool *pool); /* where its expressions live */
 /*
  * Range 0.. for BLOCK, THREAD and LOOP, 1.. for SYMBOL, else that of the type. Set min, max and
  * divisor before the variable is used: expressions remember what they were built with.

@@ -1,7 +1,11 @@
 /*
- * A chain of blocks; the newest serves allocations.  In a build with AddressSanitizer what
- * is not handed out is poisoned and a gap stands between objects, so that a use after
- * arena_release or past an object's end is caught as with malloc.
+ * A chain of blocks; the newest serves allocations. In a build with AddressSanitizer what is not
+ * handed out is poisoned and a gap stands between objects, so that a use after arena_release or
+ * past an object's end is caught as with malloc.
+ *
+ * Blocks of BLOCK_BYTES keep the number of calls of malloc small; an object that is larger has a
+ * block of its own. Everything is aligned to 16 bytes, which is what malloc promises for any type
+ * (C11, 7.22.3 with max_align_t on the machines that this runs on).
  */
 #include "base/arena.h"
 
@@ -32,6 +36,7 @@ enum { GAP_BYTES = 0 };
 
 enum { ALIGN_BYTES = 16, BLOCK_BYTES = 64 * 1024 };
 
+/* One piece of memory from malloc; `used_bytes` of it are handed out, from the front. */
 struct block {
 	struct block *older;
 	size_t size_bytes; /* of data */
@@ -40,6 +45,10 @@ struct block {
 	unsigned char data[];
 };
 
+/*
+ * `used_bytes` counts what callers hold, not what the blocks take: the limit is about a kernel
+ * file's demands, and must not depend on how allocations happen to fall into blocks.
+ */
 struct arena {
 	struct block *newest;
 	struct block
@@ -154,6 +163,7 @@ char *arena_strndup(struct arena *arena, const char *text, size_t n)
 	return copy;
 }
 
+/* Formats twice, first for the length alone: the text is allocated in its final size. */
 char *arena_printf(struct arena *arena, const char *format, ...)
 {
 	va_list args, again;
@@ -171,6 +181,7 @@ char *arena_printf(struct arena *arena, const char *format, ...)
 	return text;
 }
 
+/* The mark of an arena without blocks is { NULL, 0 }. */
 struct arena_mark arena_mark(struct arena *arena)
 {
 	struct block *block = arena->newest;
@@ -219,6 +230,7 @@ void arena_set_limit(struct arena *arena, size_t limit_bytes)
 	arena->limit_bytes = limit_bytes;
 }
 
+/* Allocations go on past the limit: whoever works on untrusted input asks here between steps. */
 int arena_over_limit(const struct arena *arena)
 {
 	return arena->limit_bytes != 0 && arena->used_bytes > arena->limit_bytes;

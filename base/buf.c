@@ -67,6 +67,7 @@ void buf_char(struct buf *buf, char c)
 static void buf_vprintf(struct buf *buf, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
 
+/* Formats into the free room; a second pass only when the text did not fit. */
 static void buf_vprintf(struct buf *buf, const char *format, va_list args)
 {
 	va_list again;
@@ -124,6 +125,7 @@ struct str buf_str(const struct buf *buf)
 	return (struct str){ buf_cstr(buf), (uint32_t)buf->n };
 }
 
+/* A buffer that never held anything has no memory; its text is "". */
 const char *buf_cstr(const struct buf *buf)
 {
 	return buf->p ? buf->p : "";
@@ -155,6 +157,7 @@ static bool read_all(struct buf *buf, int fd, size_t limit_bytes)
 	return true;
 }
 
+/* Reads what comes, whatever the file's size says: pipes and /proc have none. */
 bool buf_read_file(struct buf *buf, const char *path, size_t limit_bytes)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,7 +1,16 @@
 /*
- * Reporting collects; printing happens once, at the end.  What is printed may come from
- * hostile files: control characters, direction overrides and broken UTF-8 are replaced, long
- * lines are cut, and any span is safe.
+ * Reporting collects; printing happens once, at the end. What is printed may come from hostile
+ * files: control characters, direction overrides and broken UTF-8 are replaced, long lines are cut,
+ * and any span is safe.
+ *
+ * In the file's order: the table of codes, sources (bytes to lines and columns), reporting, and the
+ * printer:
+ *
+ *     gemm.tl:12:9: error[E0303]: ...      print_item: position, severity, code, message
+ *        12 |         T.copy(A, B)          print_excerpt: the line
+ *           |         ^~~~~~~~~~~~          and the caret under the span's part of it
+ *     gemm.tl:7:5: note: ...               attachments, in the order in which they came
+ *     help: ...
  */
 #include "base/diag.h"
 
@@ -13,7 +22,7 @@
 
 enum { MAX_DIAGS = 200, MAX_EXCERPT_BYTES = 160 };
 
-/* A row of diag.def. */
+/* A row of diag.def: what `tilelayout explain CODE` shows, and how severe the code is by itself. */
 struct code_row {
 	const char *code;
 	enum severity severity;
@@ -34,6 +43,10 @@ static const struct code_row code_table[N_DIAG_CODES + 1] = {
 	{ "", SEVERITY_NOTE, "", "" },
 };
 
+/*
+ * Lines end at "\n", "\r\n" or a lone "\r", as in Python (reference, 2.1.2). The text is copied:
+ * spans stay valid when the caller's buffer goes.
+ */
 uint32_t source_add(struct arena *arena, struct source_set *set, const char *path, struct str text)
 {
 	struct source *source = arena_new(arena, struct source);
@@ -51,6 +64,7 @@ uint32_t source_add(struct arena *arena, struct source_set *set, const char *pat
 	return set->sources.n;
 }
 
+/* File 0 is "nowhere": spans of things that stand in no file. */
 const struct source *source_get(const struct source_set *set, uint32_t file)
 {
 	return file == 0 || file > set->sources.n ? NULL : set->sources.p[file - 1];
@@ -84,6 +98,7 @@ static struct str line_text(const struct source *source, uint32_t line)
 	return (struct str){ source->text.p + begin, end - begin };
 }
 
+/* Columns count characters, not bytes: an editor jumps there. A span past the end is at the end. */
 struct line_column source_locate(const struct source_set *set, struct span span)
 {
 	const struct source *source = source_get(set, span.file);
@@ -111,6 +126,7 @@ uint32_t source_line(const struct source_set *set, struct span span)
 	return source ? line_index(source, span.begin) + 1 : 0;
 }
 
+/* Spans of two files cannot be one: the first stays. */
 struct span span_join(struct span a, struct span b)
 {
 	if (a.file == 0)
@@ -164,11 +180,16 @@ void diag_report(struct diag_list *diags, enum diag_code code, struct span span,
 	vec_push(diags->arena, &diags->items, diag);
 }
 
+/* A later diag_soften reaches what was reported after this point. */
 struct diag_mark diag_mark(const struct diag_list *diags)
 {
 	return (struct diag_mark){ diags->items.n, diags->n_errors };
 }
 
+/*
+ * A refusal of one part (say of code generation) becomes a warning of the whole: messages, notes
+ * and positions stay, the code is the softer one, and errors count as before the mark.
+ */
 void diag_soften(struct diag_list *diags, struct diag_mark mark, enum diag_code code)
 {
 	assert(code < N_DIAG_CODES && code_table[code].severity == SEVERITY_WARNING);
@@ -229,6 +250,7 @@ const char *diag_code_explain(enum diag_code code)
 	return code_table[code].explain;
 }
 
+/* Letters of either case: people type e0405. */
 bool diag_code_find(const char *text, enum diag_code *code)
 {
 	for (size_t i = 0; code_table[i].code[0]; i++) {
@@ -471,6 +493,7 @@ _Noreturn void diag_bug(const char *file, int line, const char *format, ...)
 	exit(4);
 }
 
+/* The context of one compilation: its names, sources and diagnostics all live in `arena`. */
 void cx_init(struct cx *cx, struct arena *arena)
 {
 	*cx = (struct cx){ .arena = arena, .names = interner_open(arena) };

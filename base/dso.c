@@ -1,4 +1,10 @@
-/* Vendor libraries by dlopen, and where NVIDIA's may lie. */
+/*
+ * Vendor libraries by dlopen, and where NVIDIA's may lie. Nothing links against CUDA: the program
+ * runs without it, and finds it in a toolkit, on the loader's path, or in the wheels of a Python.
+ *
+ * A library that was tried is written down (dso->tried), so that a message can say where it looked.
+ * A file that exists but cannot be loaded leaves the loader's words in dso->cause.
+ */
 #include "base/dso.h"
 
 #include <assert.h>
@@ -9,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* No library yet: every dso_try of it adds to what was tried. */
 struct dso dso_none(struct arena *arena)
 {
 	struct dso dso = { .arena = arena };
@@ -26,6 +33,10 @@ static const char *loaded_path(struct dso *dso, const char *name)
 	return arena_strndup(dso->arena, name, strlen(name));
 }
 
+/*
+ * RTLD_NODELETE: a driver may leave threads and exit handlers behind, which must not lose their
+ * code.
+ */
 bool dso_try(struct dso *dso, const char *name)
 {
 	if (dso->handle)
@@ -43,6 +54,7 @@ bool dso_try(struct dso *dso, const char *name)
 	return false;
 }
 
+/* The last match first: of libnvrtc.so.12 and libnvrtc.so.13 the newer one. */
 bool dso_try_glob(struct dso *dso, const char *pattern)
 {
 	glob_t found;
@@ -59,7 +71,7 @@ bool dso_try_glob(struct dso *dso, const char *pattern)
 	return dso->handle != NULL;
 }
 
-/* A toolkit's folders below `root`. */
+/* A toolkit's folders below `root`, which may itself be a pattern; an unset variable is no root. */
 static bool try_toolkit(struct dso *dso, const char *root, const char *stem)
 {
 	static const char *const folders[] = { "lib64", "lib", "targets/*/lib", "extras/CUPTI/lib64" };
@@ -105,6 +117,10 @@ static const char *python_prefix(struct arena *arena)
 	return NULL;
 }
 
+/*
+ * The order is the user's wish before the machine's habits: --cuda-path, CUDA_HOME and CUDA_PATH,
+ * the usual folders, the loader's own search, then Pythons, the active one first.
+ */
 bool dso_try_cuda(struct dso *dso, const char *cuda_path, const char *stem)
 {
 	const char *home = getenv("HOME");
@@ -129,6 +145,7 @@ void *dso_symbol(const struct dso *dso, const char *name)
 	return dso->handle ? dlsym(dso->handle, name) : NULL;
 }
 
+/* What was tried stays, for dso_print_tried. */
 void dso_close(struct dso *dso)
 {
 	if (dso->handle)

@@ -75,6 +75,7 @@ void json_array(struct json *json)
 	open_container(json, false);
 }
 
+/* The document ends with a line break when its outermost container closes. */
 void json_end(struct json *json)
 {
 	bool is_object = json->is_object[json->depth];
@@ -143,6 +144,7 @@ void json_key(struct json *json, const char *key)
 	json->after_key = true;
 }
 
+/* NULL is the JSON null: a value that is not known. */
 void json_string(struct json *json, const char *text)
 {
 	if (!text) {
@@ -159,6 +161,7 @@ void json_int(struct json *json, int64_t value)
 	buf_printf(json->out, "%lld", (long long)value);
 }
 
+/* Infinities and NaN have no JSON form (RFC 8259, section 6): they become null. */
 void json_double(struct json *json, double value)
 {
 	if (!isfinite(value)) {
@@ -181,6 +184,7 @@ void json_null(struct json *json)
 	buf_text(json->out, "null");
 }
 
+/* `text` is a JSON value already and is not checked. */
 void json_raw(struct json *json, const char *text)
 {
 	before_value(json);

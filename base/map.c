@@ -48,6 +48,7 @@ static uint32_t slot_of(const struct map *map, uint64_t key)
 	return slot;
 }
 
+/* The entry is good until the next map_at, which may move all entries. */
 struct map_entry *map_find(const struct map *map, uint64_t key)
 {
 	uint32_t entry;
@@ -76,6 +77,7 @@ static void map_grow(struct arena *arena, struct map *map)
 		map->slots[slot_of(map, entries[i].key)] = i + 1;
 }
 
+/* A new entry's value is zero: the arena gives zeroed memory, and nothing is ever removed. */
 struct map_entry *map_at(struct arena *arena, struct map *map, uint64_t key)
 {
 	struct map_entry *entry = map_find(map, key);
@@ -90,6 +92,7 @@ struct map_entry *map_at(struct arena *arena, struct map *map, uint64_t key)
 	return entry;
 }
 
+/* NULL both for no entry and for an entry that holds NULL. */
 void *map_get(const struct map *map, uint64_t key)
 {
 	const struct map_entry *entry = map_find(map, key);

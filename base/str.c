@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
+/* Texts of the program itself or of an arena: 4 GiB and more is a bug. */
 struct str str_of(const char *text)
 {
 	size_t n = strlen(text);
@@ -119,6 +120,7 @@ struct interner *interner_open(struct arena *arena)
 	return names;
 }
 
+/* The empty name is symbol 0, so that a zeroed symbol means "no name". */
 sym_t intern(struct interner *names, struct str name)
 {
 	uint64_t hash = hash_bytes(name.p, name.n, 0);

@@ -1,4 +1,12 @@
-/* Sizes, storage and generated contents of a kernel's tensor arguments. */
+/*
+ * Sizes, storage and generated contents of a kernel's tensor arguments: the same for the simulator,
+ * the reference and the GPU, so that their results can be compared element by element.
+ *
+ * In the file's order: which tensors a tile program, or a warp program, reads and writes; their
+ * extents for given values of the symbols, and their memory; their contents. Only tensors that are
+ * read get random contents; the others are filled with a byte pattern, so that an element which a
+ * kernel forgets to write differs from a right result.
+ */
 #include "sim/tensors.h"
 
 #include "analyzer/layout/place_map.h"
@@ -9,15 +17,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A byte that as any type is far from small sums of small numbers (0x7b7b as float16 is 6.1e4). */
 enum { FILL_BYTE = 0x7b };
+/* Of all tensors together: a kernel's shapes must not fill the machine. */
 static const int64_t max_bytes = (int64_t)16 << 30;
 
 /* ---- what a kernel reads and writes ---- */
 
+/* The state of a walk over a program: where uses are noted. */
 struct use_walk {
 	struct tensor_uses *uses;
 };
 
+/* Buffers that are no arguments (tiles, aliases) have no entry and are passed over. */
 static void note_use(const struct use_walk *walk, const struct buffer *buffer, bool is_read,
                      bool is_written)
 {
@@ -30,6 +42,7 @@ static void note_use(const struct use_walk *walk, const struct buffer *buffer, b
 	}
 }
 
+/* A visitor of expr_walk. */
 static void note_load(void *user, const struct expr *e)
 {
 	if (e->kind == EXPR_LOAD)
@@ -42,6 +55,10 @@ static void note_expr(struct use_walk *walk, const struct expr *e)
 		expr_walk(e, note_load, walk);
 }
 
+/*
+ * By the operand table of ops.def, so that a new op is covered: an UPDATE operand is both read and
+ * written, and the corner of a region may itself load an index from a tensor.
+ */
 static void note_op(struct use_walk *walk, struct op *op)
 {
 	const struct op_info *info = op_info(op->kind);
@@ -72,6 +89,7 @@ static void note_op(struct use_walk *walk, struct op *op)
 	}
 }
 
+/* A visitor of tile_walk, which goes into the bodies itself. */
 static void note_stmt(void *user, struct stmt *stmt)
 {
 	struct use_walk *walk = user;
@@ -104,6 +122,7 @@ static void note_stmt(void *user, struct stmt *stmt)
 	}
 }
 
+/* All arguments are listed, used or not: the launch passes them all. */
 void tensor_uses_of_tile(struct tile_program *program, struct tensor_uses *out)
 {
 	struct arena *arena = program->cx->arena;
@@ -118,6 +137,10 @@ void tensor_uses_of_tile(struct tile_program *program, struct tensor_uses *out)
 
 static void note_block(struct use_walk *walk, const struct wblock *block);
 
+/*
+ * Operands with an address in global memory; shared memory and registers belong to the kernel.
+ * Roles after WROLE_ADDR_UPDATE are registers, numbers and attributes.
+ */
 static void note_inst(struct use_walk *walk, const struct winst *inst)
 {
 	const struct wop_info *info = wop_info(inst->kind);
@@ -133,6 +156,7 @@ static void note_inst(struct use_walk *walk, const struct winst *inst)
 	}
 }
 
+/* The bodies of loops and branches, whether they run or not: what might be written is written. */
 static void note_block(struct use_walk *walk, const struct wblock *block)
 {
 	for (uint32_t i = 0; i < block->nodes.n; i++) {
@@ -155,6 +179,10 @@ static void note_block(struct use_walk *walk, const struct wblock *block)
 	}
 }
 
+/*
+ * Scalar parameters have no buffer. A warp program read from a text has no tile program behind it,
+ * so that this is the only source there.
+ */
 void tensor_uses_of_warp(const struct warp_program *program, struct tensor_uses *out)
 {
 	struct arena *arena = program->cx->arena;
@@ -170,7 +198,12 @@ void tensor_uses_of_warp(const struct warp_program *program, struct tensor_uses 
 
 /* ---- sizes and storage ---- */
 
-/* Shape, strides and storage size; false with E0650. */
+/*
+ * Shape, strides and storage size in elements, from the last dimension to the first; a stride that
+ * the program does not give is the product of the extents behind it. Storage ends with the last
+ * element, which strides may put beyond the product of the extents. False with E0650: elements
+ * without whole bytes, an extent below 1, or more than max_bytes.
+ */
 static bool size_tensor(struct cx *cx, const int64_t *values, struct tensor *tensor)
 {
 	const struct buffer *buffer = tensor->buffer;
@@ -230,6 +263,10 @@ static void place_tensor(struct expr_pool *pool, const int64_t *values, struct t
 	}
 }
 
+/*
+ * All sizes are known before the first byte is allocated, so that a shape that is too large fails
+ * fast.
+ */
 bool tensors_open(struct cx *cx, const struct tensor_uses *uses, const int64_t *values,
                   struct tensor_set *out)
 {
@@ -266,6 +303,7 @@ bool tensors_open(struct cx *cx, const struct tensor_uses *uses, const int64_t *
 	return true;
 }
 
+/* Safe after a partial tensors_open and more than once. */
 void tensors_close(struct tensor_set *set)
 {
 	for (uint32_t i = 0; i < set->n; i++) {
@@ -305,6 +343,10 @@ static int64_t mapped_element(const struct tensor *tensor, int64_t offset)
 	return -1;
 }
 
+/*
+ * "A[3, 17]": the index whose offset this is, greedily from the largest stride. Tensors that were
+ * broadcast (stride 0) show the dimensions in front of the first such one.
+ */
 void tensor_element_text(struct buf *out, const struct cx *cx, const struct tensor *tensor,
                          int64_t offset)
 {
@@ -338,6 +380,11 @@ static uint64_t scramble(uint64_t x)
 	return x ^ x >> 31;
 }
 
+/*
+ * Small numbers of either sign, so that sums neither overflow nor grow one-sided: floats are
+ * uniform in [-1, 1) with 53 bits before they are rounded to the type, integers are -4 .. 4,
+ * unsigned ones 0 .. 7.
+ */
 static union cell random_cell(struct dtype type, uint64_t random)
 {
 	union cell cell = { .i = 0 };
@@ -366,6 +413,7 @@ static union cell random_cell(struct dtype type, uint64_t random)
 	return cell;
 }
 
+/* Element e of argument i depends on (seed, i, e) alone: the same for every run and thread. */
 void tensors_fill(struct tensor_set *set, uint64_t seed)
 {
 	for (uint32_t i = 0; i < set->n; i++) {

@@ -4,6 +4,11 @@
  * Values are read from the leaves in order: coordinate c has the digit c % s0 in the first leaf,
  * the rest goes on, and the last leaf takes all that is left. Comparisons look at the coalesced
  * form first and enumerate otherwise.
+ *
+ *     ((2,4),3):((1,6),2)      coordinate 11 is the digits 1, 1, 1: value 1*1 + 1*6 + 1*2 = 9
+ *
+ * Trees are immutable and share their parts; an operation makes new nodes only. Sources of all
+ * names: CUTLASS, media/docs/cpp/cute (01_layout, 02_layout_algebra).
  */
 #include "analyzer/layout/algebra.h"
 #include "analyzer/layout/algebra_internal.h"
@@ -11,6 +16,7 @@
 #include <assert.h>
 #include <string.h>
 
+/* Strides are not negative: values are offsets from the beginning. */
 const struct cute *cute_leaf(struct arena *arena, int64_t shape, int64_t stride)
 {
 	struct cute *leaf = arena_new(arena, struct cute);
@@ -21,6 +27,7 @@ const struct cute *cute_leaf(struct arena *arena, int64_t shape, int64_t stride)
 	return leaf;
 }
 
+/* The list of modes is copied, the modes themselves are shared. */
 const struct cute *cute_tuple(struct arena *arena, const struct cute *const *modes, uint32_t n)
 {
 	struct cute *tuple = arena_new(arena, struct cute);
@@ -33,6 +40,7 @@ const struct cute *cute_tuple(struct arena *arena, const struct cute *const *mod
 	return tuple;
 }
 
+/* Column-major, as CuTe's own compact layouts: the first mode is contiguous. */
 const struct cute *cute_compact(struct arena *arena, const int64_t *shape, uint32_t n)
 {
 	const struct cute *modes[CUTE_MAX_LEAVES];
@@ -46,6 +54,7 @@ const struct cute *cute_compact(struct arena *arena, const int64_t *shape, uint3
 	return n == 1 ? modes[0] : cute_tuple(arena, modes, n);
 }
 
+/* An integer is a layout of one mode, as in CuTe. */
 uint32_t cute_rank(const struct cute *a)
 {
 	return a->n_modes ? a->n_modes : 1;
@@ -68,6 +77,7 @@ uint32_t cute_n_leaves(const struct cute *a)
 	return n;
 }
 
+/* Depth is bounded by CUTE_MAX_DEPTH, where trees are read. */
 static void collect_leaves(const struct cute *a, struct leaves *out)
 {
 	if (a->n_modes == 0) {
@@ -96,6 +106,7 @@ int64_t cute_size(const struct cute *a)
 	return size;
 }
 
+/* One more than the largest value: each leaf is largest at its last coordinate. */
 int64_t cute_cosize(const struct cute *a)
 {
 	int64_t last = 0;
@@ -107,6 +118,10 @@ int64_t cute_cosize(const struct cute *a)
 	return last + 1;
 }
 
+/*
+ * Coordinates past the size go on along the last leaf, as in CuTe: a layout is a function on all
+ * numbers.
+ */
 int64_t leaves_at(const struct leaves *leaves, int64_t coordinate)
 {
 	int64_t value = 0;
@@ -127,6 +142,7 @@ int64_t cute_at(const struct cute *a, int64_t coordinate)
 	return leaves_at(&leaves, coordinate);
 }
 
+/* Bits base+shift .. are XORed onto bits base .. (Swizzle<bits, base, shift> for shift >= 0). */
 int64_t cute_swizzle_at(struct cute_swizzle swizzle, int64_t value)
 {
 	int64_t mask = (((int64_t)1 << swizzle.bits) - 1) << swizzle.base;
@@ -141,6 +157,7 @@ int64_t cute_composed_at(const struct cute_composed *a, int64_t coordinate)
 
 /* ---- comparing ---- */
 
+/* The same tree, not only the same values: 4:1 and (2,2):(1,2) differ. */
 bool cute_same(const struct cute *a, const struct cute *b)
 {
 	if (a->n_modes != b->n_modes)
@@ -169,7 +186,10 @@ bool cute_equal(const struct cute *a, const struct cute *b)
 	       memcmp(x.stride, y.stride, x.n * sizeof(x.stride[0])) == 0;
 }
 
-/* Sorted by stride, each stride at least the span below it: no value comes twice. */
+/*
+ * Sorted by stride, each stride at least the span below it: no value comes twice. Enough, not
+ * needed: (3,2):(2,3) takes six values as well, which only counting shows.
+ */
 static bool is_sorted_apart(const struct cute *a)
 {
 	struct leaves leaves;
@@ -208,6 +228,9 @@ static unsigned char *value_set(struct arena *arena, const struct cute *a, int64
 	return seen;
 }
 
+/*
+ * Counting as the last resort takes a byte a value; fewer values than coordinates need no counting.
+ */
 bool cute_injective(const struct cute *a)
 {
 	struct arena *scratch;
@@ -223,6 +246,7 @@ bool cute_injective(const struct cute *a)
 	return n_values == cute_size(a);
 }
 
+/* Every value of `a` is a value of `b`. */
 bool cute_contained(const struct cute *a, const struct cute *b)
 {
 	struct arena *scratch = arena_open();
@@ -238,6 +262,7 @@ bool cute_contained(const struct cute *a, const struct cute *b)
 	return ok;
 }
 
+/* All of 0 .. n-1 are values. */
 bool cute_covers(const struct cute *a, int64_t n)
 {
 	struct arena *scratch;

@@ -17,6 +17,11 @@ enum { MAX_SIZE_BITS = 40 };
 
 /* ---- leaves ---- */
 
+/*
+ * In place. Leaves of extent 1 go; what remains of a layout without others is 1:0. The result is
+ * the only flat list with these values and no two leaves to join, which is why cute_equal may
+ * compare it.
+ */
 void leaves_coalesce(struct leaves *leaves)
 {
 	uint32_t n = 0;
@@ -41,6 +46,7 @@ void leaves_coalesce(struct leaves *leaves)
 	leaves->n = n;
 }
 
+/* By stride, then extent, ascending; `places` (may be NULL) is permuted along. */
 void leaves_sort(struct leaves *leaves, int64_t *places)
 {
 	for (uint32_t i = 1; i < leaves->n; i++) {
@@ -63,6 +69,7 @@ void leaves_sort(struct leaves *leaves, int64_t *places)
 	}
 }
 
+/* A single leaf is no tuple. */
 const struct cute *leaves_tree(struct arena *arena, const struct leaves *leaves)
 {
 	const struct cute *modes[CUTE_MAX_LEAVES];
@@ -80,6 +87,7 @@ static int64_t product(int64_t a, int64_t b)
 	return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
 }
 
+/* False when the list is full or a stride leaves the range in which products cannot overflow. */
 static bool push_leaf(struct leaves *leaves, int64_t shape, int64_t stride)
 {
 	if (leaves->n == CUTE_MAX_LEAVES || stride > (int64_t)1 << MAX_SIZE_BITS)
@@ -106,6 +114,7 @@ const struct cute *cute_coalesce(struct arena *arena, const struct cute *a)
 	return leaves_tree(arena, &leaves);
 }
 
+/* The first n modes each by itself: the shape's top level, which tilers rely on, stays. */
 const struct cute *cute_coalesce_modes(struct arena *arena, const struct cute *a, uint32_t n)
 {
 	const struct cute *modes[CUTE_MAX_LEAVES];
@@ -119,7 +128,12 @@ const struct cute *cute_coalesce_modes(struct arena *arena, const struct cute *a
 
 /* ---- composition ---- */
 
-/* The leaf s:d seen through a's coalesced leaves; NULL when the divisions have remainders. */
+/*
+ * The leaf s:d seen through a's coalesced leaves; NULL when the divisions have remainders. The
+ * stride d divides extents away from below (an extent 6 and a stride 4 have none in common: no
+ * composition), then the extent s takes what is left of each leaf, the last of which gives without
+ * end.
+ */
 static const struct cute *compose_leaf(struct arena *arena, const struct leaves *a,
                                        const struct cute *leaf, int64_t cosize)
 {
@@ -149,6 +163,7 @@ static const struct cute *compose_leaf(struct arena *arena, const struct leaves 
 	return leaves_tree(arena, &result);
 }
 
+/* Composition distributes over b's modes: each leaf by itself, in b's structure. */
 static const struct cute *compose_tree(struct arena *arena, const struct leaves *a,
                                        const struct cute *b, int64_t cosize)
 {
@@ -164,11 +179,13 @@ static const struct cute *compose_tree(struct arena *arena, const struct leaves 
 	return cute_tuple(arena, modes, b->n_modes);
 }
 
+/* Results may be deeper than their parts; what is too large is refused as if it did not exist. */
 static const struct cute *within_limit(const struct cute *a)
 {
 	return a && cute_n_leaves(a) <= CUTE_MAX_LEAVES ? a : NULL;
 }
 
+/* `a` after `b`: c goes to a(b(c)). a's structure does not matter, hence the coalescing. */
 const struct cute *cute_compose(struct arena *arena, const struct cute *a, const struct cute *b)
 {
 	struct leaves leaves;
@@ -178,6 +195,7 @@ const struct cute *cute_compose(struct arena *arena, const struct cute *a, const
 	return within_limit(compose_tree(arena, &leaves, b, cute_cosize(b)));
 }
 
+/* An operation of two layouts, NULL when there is no result. */
 typedef const struct cute *binary(struct arena *arena, const struct cute *a, const struct cute *b);
 
 /* `op` on mode i and tilers[i], the modes behind them as they are. */
@@ -206,6 +224,10 @@ const struct cute *cute_compose_modes(struct arena *arena, const struct cute *a,
 
 /* ---- complement and inverses ---- */
 
+/*
+ * Sorted by stride, the gap before each mode becomes a mode: extent stride / span, stride span; the
+ * last gap repeats the whole up to `size`. NULL when modes overlap.
+ */
 const struct cute *cute_complement(struct arena *arena, const struct cute *a, int64_t size)
 {
 	struct leaves leaves, result = { 0 };
@@ -229,6 +251,10 @@ const struct cute *cute_complement(struct arena *arena, const struct cute *a, in
 	return leaves_tree(arena, &result);
 }
 
+/*
+ * r with a(r(x)) = x for x below r's size: leaves in the order of their strides, as long as each
+ * begins where the ones before end; r's size shows how far that goes.
+ */
 const struct cute *cute_right_inverse(struct arena *arena, const struct cute *a)
 {
 	struct leaves leaves, result = { 0 };
@@ -275,6 +301,11 @@ static const struct cute *left_inverse_by_strides(struct arena *arena, const str
 	return leaves_tree(arena, &result);
 }
 
+/*
+ * l with l(a(c)) = c: the right inverse of (a, complement of a), whose strides have no gaps. Where
+ * a gap is no multiple of the span below, the complement does not fit, but digits may still be read
+ * off by strides.
+ */
 const struct cute *cute_left_inverse(struct arena *arena, const struct cute *a)
 {
 	const struct cute *rest = cute_complement(arena, a, 1);
@@ -306,6 +337,7 @@ const struct cute *cute_left_inverse(struct arena *arena, const struct cute *a)
 
 /* ---- divide ---- */
 
+/* ((tile), (rest)): a after (b, complement of b in a's size). NULL when either does not exist. */
 const struct cute *cute_logical_divide(struct arena *arena, const struct cute *a,
                                        const struct cute *b)
 {
@@ -315,6 +347,10 @@ const struct cute *cute_logical_divide(struct arena *arena, const struct cute *a
 	return rest ? cute_compose(arena, a, cute_tuple(arena, modes, 2)) : NULL;
 }
 
+/*
+ * All tiles in the first mode, all rests in the second; modes without a tiler (NULL, or behind the
+ * n-th) are rest alone.
+ */
 const struct cute *cute_zipped_divide(struct arena *arena, const struct cute *a,
                                       const struct cute *const *tilers, uint32_t n)
 {
@@ -343,6 +379,7 @@ const struct cute *cute_zipped_divide(struct arena *arena, const struct cute *a,
 	return within_limit(cute_tuple(arena, halves, 2));
 }
 
+/* As zipped, with the rests' modes at the top level. */
 const struct cute *cute_tiled_divide(struct arena *arena, const struct cute *a,
                                      const struct cute *const *tilers, uint32_t n)
 {
@@ -358,6 +395,10 @@ const struct cute *cute_tiled_divide(struct arena *arena, const struct cute *a,
 
 /* ---- product ---- */
 
+/*
+ * (a, repetition): a's complement, composed with b, says where the copies of `a` begin. The
+ * complement reaches as far as size(a) * cosize(b), so that b finds room.
+ */
 const struct cute *cute_logical_product(struct arena *arena, const struct cute *a,
                                         const struct cute *b)
 {
@@ -380,6 +421,10 @@ static const struct cute *append_modes(struct arena *arena, const struct cute *a
 	return cute_tuple(arena, modes, rank);
 }
 
+/*
+ * Modes of block and tiler in pairs: (block, tile) repeats blocks, (tile, block) interleaves them,
+ * which is "raked". Ranks are made equal with modes 1:0 first.
+ */
 static const struct cute *mixed_product(struct arena *arena, const struct cute *block,
                                         const struct cute *tiler, bool is_raked)
 {
@@ -414,6 +459,9 @@ const struct cute *cute_raked_product(struct arena *arena, const struct cute *bl
 
 /* ---- slice and reshape ---- */
 
+/*
+ * coords[i] < 0 keeps mode i. The fixed modes' values add up to *offset; 1:0 when nothing is kept.
+ */
 const struct cute *cute_slice(struct arena *arena, const struct cute *a, const int64_t *coords,
                               int64_t *offset)
 {
@@ -434,6 +482,7 @@ const struct cute *cute_slice(struct arena *arena, const struct cute *a, const i
 	return n == 1 ? modes[0] : cute_tuple(arena, modes, n);
 }
 
+/* NULL when the sizes differ, or the new extents cut leaves in uneven parts. */
 const struct cute *cute_reshape(struct arena *arena, const struct cute *a, const int64_t *shape,
                                 uint32_t n)
 {

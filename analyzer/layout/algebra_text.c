@@ -1,9 +1,17 @@
 /*
  * CuTe layouts as text, and between them and layouts of digits.
  *
- * Grammar:  composed = [("Sw" | "Swizzle" | "S") "<" N "," N "," N ">" "o"] tree [":" tree]
- *           tree     = N | "(" tree {"," tree} ")"
- * The stride tree has the shape's structure; an integer stride for a tuple is not taken.
+ * Grammar:
+ *
+ *     composed = [("Sw" | "Swizzle" | "S") "<" N "," N "," N ">" "o"] tree [":" tree]
+ *     tree     = N | "(" tree {"," tree} ")"
+ *
+ * The stride tree has the shape's structure; an integer stride for a tuple is not taken. Without a
+ * stride tree the layout is compact, the first mode contiguous.
+ *
+ * A memory layout is a CuTe layout of its dimensions with strides in elements; a fragment is CuTe's
+ * "TV layout": (thread, value) to the element's number, column-major. The latter is the inverse of
+ * our digits (element to thread and slot), and exists when the digits fill both axes without gaps.
  */
 #include "analyzer/layout/algebra.h"
 #include "analyzer/layout/algebra_internal.h"
@@ -17,6 +25,7 @@ enum { MAX_VALUE = 1 << 30 };
 
 /* ---- printing ---- */
 
+/* The shapes, or with `strides` the strides, of one tree. */
 static void print_tree(struct buf *out, const struct cute *a, bool strides)
 {
 	if (a->n_modes == 0) {
@@ -46,6 +55,10 @@ void cute_composed_print(struct buf *out, const struct cute_composed *a)
 
 /* ---- reading ---- */
 
+/*
+ * As in layout_text.c: after the first error nothing is read any more. `n_leaves` counts across the
+ * tree, so that a hostile text is cut early.
+ */
 struct cute_reader {
 	struct cx *cx;
 	uint32_t file, at;
@@ -54,6 +67,7 @@ struct cute_reader {
 	bool failed;
 };
 
+/* E0401 at the position reached, once; false, for callers that return it. */
 static bool fail(struct cute_reader *reader, const char *what)
 {
 	if (!reader->failed)
@@ -64,6 +78,7 @@ static bool fail(struct cute_reader *reader, const char *what)
 	return false;
 }
 
+/* Takes the character when it comes next, blanks aside. */
 static bool take(struct cute_reader *reader, char c)
 {
 	while (reader->at < reader->text.n && reader->text.p[reader->at] == ' ')
@@ -82,6 +97,7 @@ static bool expect(struct cute_reader *reader, char c)
 	return take(reader, c) || fail(reader, what);
 }
 
+/* 0 after an error. */
 static int64_t read_number(struct cute_reader *reader)
 {
 	int64_t value = 0;
@@ -131,7 +147,10 @@ static const struct cute *read_tree(struct cute_reader *reader, int depth)
 	return expect(reader, ')') ? cute_tuple(arena, modes, n) : NULL;
 }
 
-/* Shape and stride trees as one; `stride` NULL: compact, `*compact` is the next stride. */
+/*
+ * Shape and stride trees as one; `stride` NULL: compact, `*compact` is the next stride. Both trees
+ * were read as shapes: in the stride tree a leaf's `shape` is its stride.
+ */
 static const struct cute *join_trees(struct cute_reader *reader, const struct cute *shape,
                                      const struct cute *stride, int64_t *compact)
 {
@@ -164,6 +183,10 @@ static const struct cute *join_trees(struct cute_reader *reader, const struct cu
 	return cute_tuple(arena, modes, shape->n_modes);
 }
 
+/*
+ * Nothing when no "S" comes. A swizzle that would move bits onto themselves, or whose shift is
+ * negative, is refused: it has no XOR term of ours.
+ */
 static bool read_swizzle(struct cute_reader *reader, struct cute_swizzle *out)
 {
 	int64_t bits, base, shift;
@@ -215,7 +238,11 @@ bool cute_parse(struct cx *cx, uint32_t file, uint32_t *position, struct cute_co
 
 /* ---- memory layouts ---- */
 
-/* Digits of a dimension in order of div as one mode; false when they do not tile its extent. */
+/*
+ * Digits of a dimension in order of div as one mode; false when they do not tile its extent. A part
+ * of the index that no digit reads becomes a leaf of stride 0. Strides are in elements here, in
+ * bytes in memory layouts.
+ */
 static bool dim_mode(struct arena *arena, const struct layout *layout, int dim,
                      const struct cute **out)
 {
@@ -265,11 +292,17 @@ static bool digits_overlap(const struct layout *layout)
 	return false;
 }
 
+/* -1 for what is no power of two. */
 static int log2_of(int64_t value)
 {
 	return value > 0 && (value & (value - 1)) == 0 ? __builtin_ctzll((uint64_t)value) : -1;
 }
 
+/*
+ * False for tables, for more than one XOR term, for digits that overlap, and where strides are no
+ * whole elements. CuTe swizzles element offsets, ours are bytes: the bits move down by log2 of the
+ * bytes.
+ */
 bool cute_from_memory(struct arena *arena, const struct layout *layout, struct cute_composed *out)
 {
 	const struct cute *modes[MAX_RANK];
@@ -294,6 +327,10 @@ bool cute_from_memory(struct arena *arena, const struct layout *layout, struct c
 	return true;
 }
 
+/*
+ * NULL for more dimensions or digits than layouts hold, and for swizzles of elements whose size is
+ * no power of two. Leaves of stride 0 become no digit: such indices share a place.
+ */
 struct layout *cute_to_memory(struct arena *arena, const struct cute_composed *a,
                               uint32_t elem_bits)
 {
@@ -361,6 +398,10 @@ static bool add_inverse_digits(struct layout *layout, struct digit digit, int64_
 	return digit.extent == 1;
 }
 
+/*
+ * Stride 0 means that several threads or values hold the same element: replicas. NULL when a leaf
+ * crosses a dimension's border unevenly, or leaves overlap.
+ */
 struct layout *cute_to_fragment(struct arena *arena, const struct cute *thread_value,
                                 const int64_t *shape, uint32_t rank)
 {
@@ -426,6 +467,10 @@ static const struct cute *axis_mode(struct arena *arena, const struct layout *la
 	return leaves_tree(arena, &leaves);
 }
 
+/*
+ * NULL for tables and for axes with gaps: CuTe's map starts at the thread, and must have an element
+ * for each.
+ */
 const struct cute *cute_from_fragment(struct arena *arena, const struct layout *layout)
 {
 	const struct cute *modes[2];

@@ -5,6 +5,13 @@
  * digits of one value and joins neighbours, so that two layouts that were built alike are
  * structurally equal. The questions look at structure first and enumerate otherwise: time is
  * elements x replicas x digits.
+ *
+ *     fragment (16, 8)                        the accumulator of mma.m16n8 (PTX, m16n8k16):
+ *         thread = i%8*4 + j/2                lane = group * 4 + thread in group
+ *         slot = i/8*2 + j%2                  two rows of two neighbours
+ *
+ * In the file's order: making, asking for a place, comparing, injectivity and cover, and the names
+ * of the common kinds.
  */
 #include "analyzer/layout/layout.h"
 
@@ -13,6 +20,7 @@
 
 /* ---- making ---- */
 
+/* An empty layout: every element at place 0 until digits are added. */
 static struct layout *layout_new(struct arena *arena, enum layout_kind kind, uint32_t rank,
                                  const int64_t *shape)
 {
@@ -43,6 +51,7 @@ struct layout *layout_new_memory(struct arena *arena, uint32_t rank, const int64
 	return layout;
 }
 
+/* A digit of one value adds nothing; it is left out, so that MAX_DIGITS bounds what matters. */
 void layout_add_digit(struct layout *layout, struct digit digit)
 {
 	assert(digit.dim == DIM_REPLICA || (digit.dim >= 0 && (uint32_t)digit.dim < layout->rank));
@@ -65,6 +74,7 @@ static bool digit_before(const struct digit *a, const struct digit *b)
 	return a->div > b->div;
 }
 
+/* Insertion: there are at most MAX_DIGITS, mostly in order already. */
 static void sort_digits(struct layout *layout)
 {
 	for (uint32_t i = 1; i < layout->n_digits; i++) {
@@ -77,7 +87,11 @@ static void sort_digits(struct layout *layout)
 	}
 }
 
-/* (x/div)%e*s + (x/(div*e))%f*(s*e) is (x/div)%(e*f)*s: joins such pairs. */
+/*
+ * (x/div)%e*s + (x/(div*e))%f*(s*e) is (x/div)%(e*f)*s: joins such pairs. The pair stands side by
+ * side, the higher one first, as both have the same axis and the strides follow each other; after a
+ * join the digit before may fit the joined one, which is why the walk steps back.
+ */
 static void join_digits(struct layout *layout)
 {
 	for (uint32_t i = 0; i + 1 < layout->n_digits;) {
@@ -99,6 +113,7 @@ static void join_digits(struct layout *layout)
 	}
 }
 
+/* The largest place, which gives the number of threads, slots or bytes; 0 for an empty table. */
 static int64_t table_max(const int64_t *table, int64_t n)
 {
 	int64_t max = 0;
@@ -118,12 +133,20 @@ static int64_t n_elems(const struct layout *layout)
 	return n;
 }
 
+/*
+ * Elements narrower than a byte (float4, int4) are packed; what asks for bytes then counts places
+ * of one byte, each shared by 8 / elem_bits elements.
+ */
 static int64_t elem_bytes(const struct layout *layout)
 {
 	return layout->elem_bits < 8 ? 1 : layout->elem_bits / 8;
 }
 
-/* Bytes of a memory layout: to the last element's end, and whole rows where rows are padded. */
+/*
+ * Bytes of a memory layout: to the last element's end, and whole rows where rows are padded. An XOR
+ * term moves offsets within a block of 2^(to_bit + n_bits) bytes, so that the size is rounded up to
+ * it.
+ */
 static void finish_memory(struct layout *layout, int64_t max_offset)
 {
 	layout->n_bytes = max_offset + elem_bytes(layout);
@@ -141,6 +164,10 @@ static void finish_memory(struct layout *layout, int64_t max_offset)
 	}
 }
 
+/*
+ * The extents of the axes follow from the digits: the sum of the largest digit values, plus one. A
+ * layout with tables tells its number of replicas itself.
+ */
 void layout_finish(struct layout *layout)
 {
 	int64_t max[N_LAYOUT_AXES] = { 0 };
@@ -183,6 +210,10 @@ static int64_t digit_of(int64_t value, int64_t div, int64_t extent)
 	return (extent & (extent - 1)) == 0 ? value & (extent - 1) : value % extent;
 }
 
+/*
+ * CuTe's swizzle on byte offsets: bits from_bit .. are XORed onto bits to_bit ..
+ * (cute/swizzle.hpp).
+ */
 static int64_t xor_offset(const struct layout *layout, int64_t offset)
 {
 	for (uint32_t x = 0; x < layout->n_xors; x++) {
@@ -194,6 +225,7 @@ static int64_t xor_offset(const struct layout *layout, int64_t offset)
 	return offset;
 }
 
+/* The element's place in the tables. */
 static int64_t row_major_number(const struct layout *layout, const int64_t *index)
 {
 	int64_t number = 0;
@@ -203,6 +235,7 @@ static int64_t row_major_number(const struct layout *layout, const int64_t *inde
 	return number;
 }
 
+/* Tables of fragments are ordered replica by replica, each in row-major order of the elements. */
 struct place layout_at(const struct layout *layout, const int64_t *index, int64_t replica)
 {
 	int64_t axes[N_LAYOUT_AXES] = { 0 };
@@ -241,6 +274,7 @@ static bool place_equal(struct place a, struct place b)
 	return a.thread == b.thread && a.slot == b.slot && a.offset == b.offset;
 }
 
+/* Is the place one of the element's replicas? */
 static bool has_place(const struct layout *layout, const int64_t *index, struct place place)
 {
 	for (int64_t r = 0; r < layout->n_replicas; r++)
@@ -258,6 +292,10 @@ static bool places_within(const struct layout *a, const struct layout *b, const 
 	return true;
 }
 
+/*
+ * True is final. False says nothing: other digits may give the same map, and tables are not
+ * compared.
+ */
 bool layout_equal_structure(const struct layout *a, const struct layout *b)
 {
 	if (a->table || b->table || a->table_threads || b->table_threads)
@@ -274,6 +312,7 @@ bool layout_equal_structure(const struct layout *a, const struct layout *b)
 	return memcmp(a->xors, b->xors, a->n_xors * sizeof(a->xors[0])) == 0;
 }
 
+/* Replicas have no order: the same set of places counts as equal. */
 static bool element_equal(const struct layout *a, const struct layout *b, const int64_t *index)
 {
 	if (a->n_replicas == 1 && b->n_replicas == 1)
@@ -281,6 +320,10 @@ static bool element_equal(const struct layout *a, const struct layout *b, const 
 	return places_within(a, b, index) && places_within(b, a, index);
 }
 
+/*
+ * `index` (may be NULL) gets the first element, in row-major order, that the layouts place
+ * differently; zeros when they are layouts of different kinds or shapes.
+ */
 bool layout_equal(const struct layout *a, const struct layout *b, int64_t *index)
 {
 	int64_t at[MAX_RANK] = { 0 };
@@ -325,6 +368,7 @@ static int64_t place_number(const struct layout *layout, struct place place)
 	return place.offset / elem_bytes(layout);
 }
 
+/* One more in memory: the bytes need not be a whole number of elements. */
 static int64_t n_places(const struct layout *layout)
 {
 	if (layout->kind == LAYOUT_FRAGMENT)
@@ -345,7 +389,11 @@ static void unpack_element(const struct layout *layout, int64_t number, int64_t 
 	}
 }
 
-/* Digits of an axis, lowest stride first, each stride at least the span of those below. */
+/*
+ * Digits of an axis, lowest stride first, each stride at least the span of those below. `unit` is
+ * the span of one element: 1 thread, 1 slot or its bytes. The canonical order is by stride
+ * descending, hence the loop from the end.
+ */
 static bool axis_is_separated(const struct layout *layout, enum layout_axis axis, int64_t unit)
 {
 	int64_t span = unit;
@@ -362,7 +410,11 @@ static bool axis_is_separated(const struct layout *layout, enum layout_axis axis
 	return true;
 }
 
-/* Digits of a dimension that leave no gap: every index has its own digit values. */
+/*
+ * Digits of a dimension that leave no gap: every index has its own digit values. `reach` grows over
+ * digits that begin at or below it; overlapping digits (i%8 and i/4) do not hurt. At most one step
+ * a digit.
+ */
 static bool dim_is_covered(const struct layout *layout, int dim, int64_t extent)
 {
 	int64_t reach = 1;
@@ -396,8 +448,10 @@ static bool is_mixed_radix(const struct layout *layout)
 	return dim_is_covered(layout, DIM_REPLICA, layout->n_replicas);
 }
 
-/* Visits all (replica, element) pairs; false at the first place that `owner` (n_places entries, 0
- * free) has already. */
+/*
+ * Visits all (replica, element) pairs; false at the first place that `owner` (n_places entries, 0
+ * free) has already. Elements narrower than a byte share one: neighbours in row-major order may.
+ */
 static bool claim_places(const struct layout *layout, int64_t *owner, int64_t *first,
                          int64_t *second)
 {
@@ -424,6 +478,11 @@ static bool claim_places(const struct layout *layout, int64_t *owner, int64_t *f
 	return true;
 }
 
+/*
+ * `first` and `second` (MAX_RANK + 1 entries each, the last is the replica; may be NULL) get two
+ * elements in one place. Structure decides for nearly all layouts; otherwise memory is 8 bytes a
+ * place.
+ */
 bool layout_injective(const struct layout *layout, int64_t *first, int64_t *second)
 {
 	struct arena *scratch;
@@ -438,6 +497,7 @@ bool layout_injective(const struct layout *layout, int64_t *first, int64_t *seco
 	return ok;
 }
 
+/* Counts the places that are taken, a byte of memory each; replicas take one each. */
 int64_t layout_idle_places(const struct layout *layout)
 {
 	struct arena *scratch = arena_open();
@@ -491,6 +551,11 @@ static bool is_row_major(const struct layout *layout, int64_t *pitch_bytes)
 	return true;
 }
 
+/*
+ * The words that reports and the data base use. The three swizzles are those of TMA and wgmma's
+ * descriptors (PTX, tensors, "Swizzling Modes"): 16-byte units (to_bit 4) of 128-byte rows
+ * (from_bit 7) XORed by 1, 2 or 3 bits of the row's number.
+ */
 const char *layout_kind_text(const struct layout *layout)
 {
 	static const char *const swizzles[] = { "swizzle32", "swizzle64", "swizzle128" };

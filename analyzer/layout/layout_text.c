@@ -1,11 +1,17 @@
 /*
- * Layouts as text: printing, reading back, and the element lists of the `layout` verb.
+ * Layouts as text: printing, reading back, and the element lists of the `layout` verb. Reading
+ * gives back what was printed, which tests hold for all kinds.
  *
  * Grammar of the text form (blanks between words are free):
- *     layout  = ("fragment" shape ["of" N "replicas"] | "memory" shape "of" N "bits") clause {","
- * clause} shape   = "(" [N {"," N}] ")" clause  = ("thread" | "slot" | "offset") "=" (term {"+"
- * term} | "table" "[" {N} "]") | "xor" N "bits" N "->" N term    = "0" | dimension ["/" N] ["%" N]
- * ["*" N]
+ *
+ *     layout    = (fragment | memory)
+ *     fragment  = "fragment" shape ["of" N "replicas"] axis "," axis      thread, then slot
+ *     memory    = "memory" shape "of" N "bits" axis {"," xor}             offset
+ *     shape     = "(" [N {"," N}] ")"
+ *     axis      = ("thread" | "slot" | "offset") "=" (term {"+" term} | "table" "[" {N} "]")
+ *     term      = "0" | dimension ["/" N] ["%" N] ["*" N]
+ *     dimension = "i" | "j" | "k" | "l" | "i4" ... | "r"                  "r": the replica
+ *     xor       = "xor" N "bits" N "->" N
  */
 #include "analyzer/layout/layout.h"
 
@@ -16,6 +22,7 @@
 
 static const char *const axis_names[N_LAYOUT_AXES] = { "thread", "slot", "offset" };
 
+/* Letters for the first four dimensions, as in the language's own layout functions. */
 static void print_dim(struct buf *out, int dim)
 {
 	if (dim == DIM_REPLICA)
@@ -26,7 +33,10 @@ static void print_dim(struct buf *out, int dim)
 		buf_printf(out, "i%d", dim);
 }
 
-/* Values that the digit needs to have for its dimension: the extent that goes without saying. */
+/*
+ * Values that the digit needs to have for its dimension: the extent that goes without saying.
+ * Printing leaves it out and reading puts it back.
+ */
 static int64_t implied_extent(const struct layout *layout, int dim, int64_t div)
 {
 	int64_t extent = dim == DIM_REPLICA ? layout->n_replicas : layout->shape[dim];
@@ -34,6 +44,7 @@ static int64_t implied_extent(const struct layout *layout, int dim, int64_t div)
 	return (extent + div - 1) / div;
 }
 
+/* The digits of one axis as a sum, in canonical order; an axis without digits is 0. */
 static void print_axis(struct buf *out, const struct layout *layout, enum layout_axis axis)
 {
 	bool empty = true;
@@ -58,6 +69,7 @@ static void print_axis(struct buf *out, const struct layout *layout, enum layout
 		buf_char(out, '0');
 }
 
+/* Entries of a table: all elements, for each replica. */
 static int64_t n_places_listed(const struct layout *layout)
 {
 	int64_t n = layout->n_replicas;
@@ -67,6 +79,7 @@ static int64_t n_places_listed(const struct layout *layout)
 	return n;
 }
 
+/* Row-major, replica by replica. */
 static void print_table(struct buf *out, const char *name, const int64_t *table, int64_t n)
 {
 	buf_printf(out, "%s = table [", name);
@@ -105,8 +118,13 @@ void layout_print(struct buf *out, const struct layout *layout)
 
 /* ---- reading ---- */
 
+/* Texts come from outside: these keep products within int64_t and tables within memory. */
 enum { MAX_TABLE_ELEMS = 1 << 22, MAX_NUMBER = 1 << 30 };
 
+/*
+ * A position in a source; after the first error the reader stands still and every call returns at
+ * once.
+ */
 struct reader {
 	struct cx *cx;
 	uint32_t file;
@@ -115,6 +133,7 @@ struct reader {
 	bool failed;
 };
 
+/* E0401 at the position reached; only the first error is reported. */
 static void fail(struct reader *reader, const char *what)
 {
 	if (!reader->failed)
@@ -124,6 +143,7 @@ static void fail(struct reader *reader, const char *what)
 	reader->failed = true;
 }
 
+/* Line breaks are no blanks: a layout is one line of a larger text. */
 static void skip_blanks(struct reader *reader)
 {
 	while (reader->at < reader->text.n &&
@@ -175,6 +195,7 @@ static int64_t number(struct reader *reader, int64_t min)
 	return reader->failed ? min : value;
 }
 
+/* An empty shape is the layout of a scalar. */
 static void read_shape(struct reader *reader, struct layout *layout)
 {
 	int64_t n = 1;
@@ -211,6 +232,7 @@ static int read_dim(struct reader *reader, const struct layout *layout)
 	return -1;
 }
 
+/* Limits come before layout_add_digit, whose asserts are about our own mistakes. */
 static void read_term(struct reader *reader, struct layout *layout, enum layout_axis axis)
 {
 	struct digit digit = { .div = 1, .stride = 1, .axis = axis };
@@ -240,6 +262,7 @@ static void read_term(struct reader *reader, struct layout *layout, enum layout_
 		layout_add_digit(layout, digit);
 }
 
+/* NULL after an error. The shape and the replicas stand before it, so that the length is known. */
 static const int64_t *read_table(struct reader *reader, const struct layout *layout)
 {
 	int64_t n = n_places_listed(layout);
@@ -279,6 +302,7 @@ static void read_axis(struct reader *reader, struct layout *layout, enum layout_
 	while (!reader->failed && take(reader, "+"));
 }
 
+/* A term must not move bits onto themselves: then it is its own inverse, as swizzles are. */
 static void read_xor(struct reader *reader, struct layout *layout)
 {
 	int64_t n_bits = number(reader, 1), from, to;
@@ -321,6 +345,7 @@ static void read_fragment(struct reader *reader, struct layout *layout)
 		fail(reader, "thread and slot are both tables or neither is");
 }
 
+/* Reads from *position on and leaves it behind the layout; NULL with E0401 otherwise. */
 struct layout *layout_parse(struct cx *cx, uint32_t file, uint32_t *position)
 {
 	struct reader reader = {
@@ -350,6 +375,7 @@ struct layout *layout_parse(struct cx *cx, uint32_t file, uint32_t *position)
 
 /* ---- element lists ---- */
 
+/* Decimal digits and the end character by hand: a million-element list is mostly this. */
 static void print_number(struct buf *out, int64_t value, char end)
 {
 	char text[24];
@@ -365,6 +391,10 @@ static void print_number(struct buf *out, int64_t value, char end)
 	buf_add(out, text + at, sizeof(text) - at);
 }
 
+/*
+ * A header and a line per replica and element, in row-major order: the form in which other tools'
+ * layouts are compared.
+ */
 void layout_print_csv(struct buf *out, const struct layout *layout)
 {
 	for (uint32_t d = 0; d < layout->rank; d++) {

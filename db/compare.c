@@ -1,4 +1,15 @@
-/* Two runs of one kernel, site by site. */
+/*
+ * Two runs of one kernel, site by site.
+ *
+ * Sites have no names that last: lines move, accesses come and go. Two rounds find partners: first
+ * equal launch, buffer, instruction and width, then equal launch, buffer and direction; within a
+ * group an alignment in program order decides. What stays alone is new or removed. A pair is judged
+ * by its excess wavefronts; the largest growth comes first.
+ *
+ *     before              now                   answer
+ *     ldmatrix As  768    ldmatrix As  1536     regressed by 768
+ *     st.shared Cs  64                          removed
+ */
 #include "db/compare.h"
 
 #include <assert.h>
@@ -122,6 +133,10 @@ static void differ_launches(struct arena *arena, struct text_list *reasons,
 	}
 }
 
+/*
+ * Another kernel is a reason by itself; the others are all named, so that one message says
+ * everything.
+ */
 bool runs_comparable(struct arena *arena, const struct run_record *before,
                      const struct run_record *after, struct text_list *reasons)
 {
@@ -201,6 +216,7 @@ struct alignment {
 	uint32_t *best; /* (n_old + 1) x (n_new + 1) */
 };
 
+/* A match outweighs equal figures as long as a group has fewer than a thousand sites. */
 enum { MATCHED_SCORE = 1000, EQUAL_SCORE = 1 };
 
 /* The cell of the first i old and j new entries. */
@@ -411,6 +427,7 @@ struct run_comparison *compare_runs(struct arena *arena, const struct run_record
 	return out;
 }
 
+/* What `db compare` and CI exit with: one site that regressed is enough. */
 bool comparison_failed(const struct run_comparison *comparison)
 {
 	return comparison->n_of[SITE_REGRESSED] > 0;

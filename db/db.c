@@ -1,4 +1,11 @@
-/* Opening, transactions and errors of the store of runs. */
+/*
+ * Opening, transactions and errors of the store of runs.
+ *
+ * One process writes at a time, readers do not wait for it (write-ahead log, sqlite.org/wal.html)
+ * where the file system allows shared memory between processes; elsewhere the rollback journal
+ * serves. Every write is one transaction, so that a run is stored whole or not at all. A file is
+ * ours by its application_id, and its user_version is the schema's (sqlite.org/pragma.html).
+ */
 #include "db/db.h"
 
 #if HAVE_SQLITE
@@ -19,7 +26,10 @@ static const struct span NOWHERE = { 0 };
 
 /* ---- errors ---- */
 
-/* SQLite's primary result code to ours. */
+/*
+ * SQLite's primary result code to ours; the extended code (sqlite.org/rescode.html) keeps it in its
+ * low byte.
+ */
 static enum diag_code code_of(int status)
 {
 	switch (status & 0xff) {
@@ -66,6 +76,10 @@ static void report(struct db *db, enum diag_code code, const char *what, const c
 		diag_help(&db->cx->diags, "%s", help);
 }
 
+/*
+ * With the operating system's own words where a file or a disk is the cause: "disk I/O error" alone
+ * does not say that the disk is full.
+ */
 bool db_failed(struct db *db, const char *what)
 {
 	int status = sqlite3_extended_errcode(db->sqlite);
@@ -107,8 +121,10 @@ static void restore_file_size_signal(const struct db *db)
 	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 }
 
-/* The busy handler waits for locks; what it does not wait for (a snapshot that moved on) is tried
- * again a few times. */
+/*
+ * The busy handler waits for locks; what it does not wait for (a snapshot that moved on) is tried
+ * again a few times, after 2, 4, ... ms, half a second in all.
+ */
 static int exec_retried(struct db *db, const char *sql)
 {
 	enum { MAX_TRIES = 8 };
@@ -124,6 +140,10 @@ static int exec_retried(struct db *db, const char *sql)
 	return status;
 }
 
+/*
+ * BEGIN IMMEDIATE takes the write lock at once: a transaction that read first could find itself
+ * behind another writer and would have to start anew (sqlite.org/lang_transaction.html).
+ */
 bool db_write_begin(struct db *db, const char *what, struct db_write *write)
 {
 	assert(db->mode == DB_WRITE);
@@ -133,6 +153,10 @@ bool db_write_begin(struct db *db, const char *what, struct db_write *write)
 	return db_failed(db, what);
 }
 
+/*
+ * Commits what went well, else rolls back; where SQLite has rolled back by itself already (a full
+ * disk) there is nothing left to do.
+ */
 bool db_write_end(struct db_write *write, bool ok)
 {
 	struct db *db = write->db;
@@ -156,6 +180,10 @@ sqlite3_stmt *db_prepare(struct db *db, const char *sql)
 	return stmt;
 }
 
+/*
+ * `kinds` names the values: i an int64_t, n the same with -1 for NULL, t a text (NULL is NULL), d a
+ * double. The statement is ready for the next row afterwards, also after an error.
+ */
 bool db_put(struct db *db, sqlite3_stmt *stmt, const char *kinds, ...)
 {
 	va_list values;
@@ -186,6 +214,7 @@ bool db_put(struct db *db, sqlite3_stmt *stmt, const char *kinds, ...)
 	return ok;
 }
 
+/* False at the end and after an error; `*failed` tells them apart. */
 bool db_next(struct db *db, sqlite3_stmt *stmt, bool *failed)
 {
 	int status = sqlite3_step(stmt);
@@ -199,6 +228,7 @@ bool db_next(struct db *db, sqlite3_stmt *stmt, bool *failed)
 	return false;
 }
 
+/* SQLite's own text ends with the next step: it is copied. NULL for NULL. */
 const char *db_text_at(struct db *db, sqlite3_stmt *stmt, int column)
 {
 	const char *text = (const char *)sqlite3_column_text(stmt, column);
@@ -214,6 +244,7 @@ const char *db_word_at(struct db *db, sqlite3_stmt *stmt, int column)
 	return text ? text : "";
 }
 
+/* -1 for NULL, as the records have it. */
 int64_t db_int_at(sqlite3_stmt *stmt, int column)
 {
 	return sqlite3_column_type(stmt, column) == SQLITE_NULL ? -1
@@ -235,9 +266,13 @@ static bool query_number(struct db *db, const char *sql, int64_t *value)
 
 /* ---- what kind of file is it? ---- */
 
+/* Whose file is it, by its header and tables? */
 enum db_state { STATE_OURS, STATE_EMPTY, STATE_OTHER, STATE_NEWER, STATE_FAILED };
 
-/* Reads the header and counts tables, without writing. */
+/*
+ * Reads the header and counts tables, without writing. An empty file counts as an empty database; a
+ * table in it, or a foreign number, makes it somebody else's.
+ */
 static enum db_state read_state(struct db *db)
 {
 	int64_t application, version, n_tables;
@@ -335,6 +370,7 @@ static void choose_journal(struct db *db)
 
 /* ---- open and close ---- */
 
+/* The signal mask last: closing may write the log back. */
 void db_close(struct db *db)
 {
 	if (!db)
@@ -375,7 +411,8 @@ static const char *immutable_uri(struct db *db)
 
 /*
  * A reader of a write-ahead-logging database wants a -shm file beside it. In a folder that may not
- * be written, and when no log is left to be read, the file is taken as it is.
+ * be written, and when no log is left to be read, the file is taken as it is (sqlite.org/wal.html,
+ * read-only databases). Always true: `*state` tells the rest.
  */
 static bool connect_reader(struct db *db, enum db_state *state)
 {
@@ -426,6 +463,10 @@ static bool open_writer(struct db *db)
 	return create_schema(db);
 }
 
+/*
+ * NULL with a diagnostic: E0801 a file that cannot be opened, E0803 not ours, E0804 newer, E0910
+ * none to read, E0920 without runs.
+ */
 struct db *db_open(struct cx *cx, const char *path, enum db_mode mode, int timeout_ms)
 {
 	struct db *db = arena_new(cx->arena, struct db);

@@ -25,7 +25,7 @@ bool db_save(struct cx *cx, const char *path, struct run_record *run)
 	return no_sqlite(cx);
 }
 
-/* db_open gives no database, so that nothing below can be called. */
+/* db_open gives no database, so that nothing below can be called; this one takes its NULL. */
 void db_close(struct db *db)
 {
 	(void)db;

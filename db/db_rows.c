@@ -1,4 +1,7 @@
-/* Runs to rows and back. */
+/*
+ * Runs to rows and back. A table is a query and a function that puts or gets a row of it; both list
+ * the columns in the same order, which schema.sql explains.
+ */
 #include "db/db.h"
 
 #if HAVE_SQLITE
@@ -29,7 +32,7 @@ static const char *utc_text(struct arena *arena)
 	return arena_strndup(arena, text, strlen(text));
 }
 
-/* The row of `runs`; gives the run its number. */
+/* The row of `runs`; gives the run its number, which all other rows carry. */
 static bool put_head(struct db *db, struct run_record *run, sqlite3_stmt *stmt)
 {
 	run->created_at = utc_text(db->cx->arena);
@@ -102,7 +105,7 @@ static bool put_measurements(struct db *db, struct run_record *run, sqlite3_stmt
 	return ok;
 }
 
-/* One table: how its rows are written. */
+/* One table: how its rows are written. `runs` stands first, as the others refer to its row. */
 static const struct table_writer {
 	const char *sql;
 	bool (*put)(struct db *db, struct run_record *run, sqlite3_stmt *stmt);
@@ -127,6 +130,7 @@ static const struct table_writer {
 	  put_measurements },
 };
 
+/* All rows or none; a run that was not stored has no number. */
 bool db_store(struct db *db, struct run_record *run)
 {
 	struct db_write write;
@@ -201,6 +205,7 @@ static void get_launch(struct db *db, struct run_record *run, sqlite3_stmt *stmt
 	vec_push(db->cx->arena, &run->launches, row);
 }
 
+/* Numbers that are unknown are -1: symbolic extents have no bytes, registers no offset. */
 static void get_buffer(struct db *db, struct run_record *run, sqlite3_stmt *stmt)
 {
 	struct record_buffer row = {
@@ -219,6 +224,7 @@ static void get_buffer(struct db *db, struct run_record *run, sqlite3_stmt *stmt
 	vec_push(db->cx->arena, &run->buffers, row);
 }
 
+/* `excess` is -1 for an access that is not modelled, and `reason` says why. */
 static void get_site(struct db *db, struct run_record *run, sqlite3_stmt *stmt)
 {
 	struct record_site row = {
@@ -238,6 +244,7 @@ static void get_site(struct db *db, struct run_record *run, sqlite3_stmt *stmt)
 	vec_push(db->cx->arena, &run->sites, row);
 }
 
+/* A missing value is NULL with a reason, never 0. */
 static void get_measurement(struct db *db, struct run_record *run, sqlite3_stmt *stmt)
 {
 	struct record_measurement row = {
@@ -308,11 +315,13 @@ static bool list_ids(struct db *db, const char *sql, struct db_ids *ids)
 	return !failed;
 }
 
+/* Oldest first. */
 bool db_list(struct db *db, struct db_ids *ids)
 {
 	return list_ids(db, "SELECT id FROM runs ORDER BY id", ids);
 }
 
+/* The last run of each kernel, target and parameters: what a report is about. */
 bool db_list_latest(struct db *db, struct db_ids *ids)
 {
 	return list_ids(db,
@@ -340,6 +349,9 @@ static void note_names(struct db *db)
 	buf_free(&names);
 }
 
+/*
+ * A number, `latest`, `latest:KERNEL` (or its factory's name), or a tag. E0920 with what there is.
+ */
 bool db_find(struct db *db, const char *name, int64_t *id)
 {
 	bool is_number = *name && strspn(name, "0123456789") == strlen(name);
@@ -386,6 +398,7 @@ static bool is_tag_name(const char *name)
 	       name[0] != '-' && !(n > 3 && strcmp(name + n - 3, ".db") == 0);
 }
 
+/* A tag moves when it is given again: "baseline" is what it was last put on. */
 bool db_tag(struct db *db, int64_t id, const char *name)
 {
 	struct db_write write;
@@ -409,6 +422,10 @@ bool db_tag(struct db *db, int64_t id, const char *name)
 	return db_write_end(&write, ok);
 }
 
+/*
+ * VACUUM INTO writes a whole and compact copy without locking writers out
+ * (sqlite.org/lang_vacuum.html).
+ */
 bool db_export(struct db *db, const char *path)
 {
 	sqlite3_stmt *stmt;

@@ -1,10 +1,17 @@
-/* Plain records of runs. */
+/*
+ * Plain records of runs: what the store keeps, free of the compiler's types, so that a run read
+ * back and one just made are the same to whoever compares or prints them.
+ */
 #include "db/record.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
+/*
+ * A value that is not finite becomes a missing one with its reason: rows hold numbers or say why
+ * not.
+ */
 void record_measure(struct arena *arena, struct run_record *run,
                     struct record_measurement measurement)
 {
@@ -16,6 +23,7 @@ void record_measure(struct arena *arena, struct run_record *run,
 	vec_push(arena, &run->measurements, measurement);
 }
 
+/* Of the sites that are modelled. */
 int64_t record_excess(const struct run_record *run)
 {
 	int64_t sum = 0;
@@ -26,6 +34,7 @@ int64_t record_excess(const struct run_record *run)
 	return sum;
 }
 
+/* "factory.kernel" where a factory made the kernel under another name. */
 const char *record_name(struct arena *arena, const struct run_record *run)
 {
 	if (run->factory[0] && strcmp(run->factory, run->kernel) != 0)

@@ -1,4 +1,7 @@
-/* From a compile to the plain record of a run. */
+/*
+ * From a compile to the plain record of a run: what `analyze`, `profile` and their kin store. Texts
+ * are copied; the record outlives the compile's buffers, though not its arena.
+ */
 #include "db/record.h"
 
 #include "base/json.h"
@@ -101,7 +104,10 @@ static const char *layout_text(struct arena *arena, const struct layout *layout)
 	return kept;
 }
 
-/* Bytes of the whole buffer; -1 when symbolic or too many. */
+/*
+ * Bytes of the whole buffer, rounded up for elements narrower than a byte; -1 when symbolic or too
+ * many.
+ */
 static int64_t buffer_bytes(const struct buffer *buffer)
 {
 	int64_t n = buffer_n_elems(buffer);
@@ -178,6 +184,7 @@ static void add_launch(const struct compile *compile, struct run_record *run, ui
 	}
 }
 
+/* The file's hash tells whether two runs are of the same text; `layouts` says whose they are. */
 struct run_record *record_of_compile(const struct compile *compile, const char *verb,
                                      const char *tool_version)
 {

@@ -1,4 +1,10 @@
-/* Timing by events, work by the tile program, copy bandwidth of the card. */
+/*
+ * Timing by events, work by the tile program, copy bandwidth of the card.
+ *
+ * In the file's order: percentiles of the times, floating-point operations and bytes of a kernel,
+ * and the runs between two events. Figures that need no card are in functions of their own, which
+ * tests call.
+ */
 #include "profiler/bench.h"
 
 #include <assert.h>
@@ -6,6 +12,7 @@
 
 /* ---- statistics ---- */
 
+/* Ascending, for qsort. */
 static int compare_doubles(const void *a, const void *b)
 {
 	const double *left = a, *right = b;
@@ -13,7 +20,10 @@ static int compare_doubles(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-/* Nearest rank: the smallest value with at least `percent` of all at or below it. */
+/*
+ * Nearest rank: the smallest value with at least `percent` of all at or below it. `sorted` has at
+ * least one.
+ */
 static double percentile(const double *sorted, int64_t n, int64_t percent)
 {
 	int64_t rank = (n * percent + 99) / 100;
@@ -21,6 +31,7 @@ static double percentile(const double *sorted, int64_t n, int64_t percent)
 	return sorted[rank > 0 ? rank - 1 : 0];
 }
 
+/* Sorts in place. The median of an even number is the mean of the two in the middle. */
 struct bench_times bench_times_of(double *times_us, int64_t n)
 {
 	assert(n >= 1);
@@ -37,6 +48,10 @@ struct bench_times bench_times_of(double *times_us, int64_t n)
 
 /* ---- work ---- */
 
+/*
+ * The walk over a program: `known` turns false where a gemm may run more or less often than the
+ * trip counts say.
+ */
 struct work_walk {
 	const int64_t *values; /* of symbols, by variable id */
 	double flops;
@@ -44,10 +59,15 @@ struct work_walk {
 	uint32_t n_gemms;
 };
 
+/* Set to false by an expression's first part that depends on more than sizes. */
 struct var_check {
 	bool only_symbols;
 };
 
+/*
+ * A visitor of expr_walk: loop and thread variables, and what is loaded, change while the kernel
+ * runs.
+ */
 static void check_var(void *user, const struct expr *e)
 {
 	struct var_check *check = user;
@@ -77,6 +97,11 @@ static bool extent_value(const struct work_walk *walk, const struct expr *extent
 static void count_block(struct work_walk *walk, const struct block *block, double times,
                         bool certain);
 
+/*
+ * 2 * M * N * K operations a gemm, the convention of all such figures; elementwise work is not
+ * counted. `times` is how often the statement runs, over the whole grid, `certain` whether that is
+ * known.
+ */
 static void count_op(struct work_walk *walk, const struct op *op, double times, bool certain)
 {
 	const struct region *a = &op->as.gemm.a, *c = &op->as.gemm.c;
@@ -92,6 +117,10 @@ static void count_op(struct work_walk *walk, const struct op *op, double times, 
 	               (double)a->extent[op->as.gemm.transpose_a ? a_rank - 2 : a_rank - 1];
 }
 
+/*
+ * Extents of a parallel loop multiply; an unknown one leaves the count as a lower bound and makes
+ * it uncertain.
+ */
 static void count_loop(struct work_walk *walk, const struct loop *loop, double times, bool certain)
 {
 	for (uint32_t i = 0; i < loop->n_vars; i++) {
@@ -102,6 +131,7 @@ static void count_loop(struct work_walk *walk, const struct loop *loop, double t
 	count_block(walk, &loop->body, times, certain);
 }
 
+/* What stands under a condition may or may not run: gemms there make the sum uncertain. */
 static void count_block(struct work_walk *walk, const struct block *block, double times,
                         bool certain)
 {
@@ -129,6 +159,10 @@ static void count_block(struct work_walk *walk, const struct block *block, doubl
 	}
 }
 
+/*
+ * Bytes are those of the tensors, once a direction, whatever a kernel reads twice: the least that
+ * it could move. `has_flops` is false without gemms and where their number is not known.
+ */
 struct bench_work bench_work_of(const struct tile_program *program,
                                 const struct tensor_set *tensors)
 {
@@ -158,9 +192,15 @@ struct bench_work bench_work_of(const struct tile_program *program,
 
 /* ---- timing ---- */
 
+/*
+ * Working sets below FLUSH_BELOW times the L2 cache are driven out by writing FLUSH_FACTOR times
+ * its size.
+ */
 enum { FLUSH_BELOW = 4, FLUSH_FACTOR = 2, N_COPIES = 20, MAX_REPEATS = 100000 };
+/* Far beyond any L2 cache, so that the copy runs at the memory's speed. */
 static const int64_t max_copy_bytes = (int64_t)1 << 30;
 
+/* Two events on the default stream, and the memory that is written to empty the cache. */
 struct stopwatch {
 	struct gpu *gpu;
 	void *begin, *end;
@@ -185,7 +225,11 @@ static void stopwatch_close(struct stopwatch *watch)
 		watch->gpu->api.free(watch->flush);
 }
 
-/* Time of what `queue` puts on the stream. */
+/*
+ * Time of what `queue` puts on the stream. The flush goes before the first event, so that it is not
+ * timed; events have a resolution of about half a microsecond (CUDA driver API,
+ * cuEventElapsedTime).
+ */
 static bool stopwatch_time(struct stopwatch *watch, bool (*queue)(void *user), void *user,
                            double *time_us)
 {
@@ -206,17 +250,20 @@ static bool stopwatch_time(struct stopwatch *watch, bool (*queue)(void *user), v
 	return true;
 }
 
+/* All launches of the kernel: what one call of it takes. */
 static bool queue_launch(void *user)
 {
 	return gpu_session_launch(user);
 }
 
+/* A copy between two places of the card's memory. */
 struct copy_run {
 	struct gpu *gpu;
 	gpu_pointer from, to;
 	size_t bytes;
 };
 
+/* Each byte is read once and written once. */
 static bool queue_copy(void *user)
 {
 	struct copy_run *copy = user;
@@ -225,7 +272,10 @@ static bool queue_copy(void *user)
 	              "copying on the card");
 }
 
-/* Bytes read and written a second by a large copy; 0 when the card has no room for it. */
+/*
+ * Bytes read and written a second by a large copy, the median of N_COPIES after one that is not
+ * counted; 0 when the card has no room for it.
+ */
 static bool measure_copy(struct stopwatch *watch, double *gbytes_s)
 {
 	struct gpu *gpu = watch->gpu;
@@ -252,6 +302,7 @@ static bool measure_copy(struct stopwatch *watch, double *gbytes_s)
 	return ok;
 }
 
+/* A card that does not tell its cache's size is left alone. */
 static bool prepare_flush(struct stopwatch *watch, const struct bench_work *work)
 {
 	struct gpu *gpu = watch->gpu;
@@ -262,6 +313,7 @@ static bool prepare_flush(struct stopwatch *watch, const struct bench_work *work
 	return gpu_ok(gpu, gpu->api.alloc(&watch->flush, watch->flush_bytes), "allocating memory");
 }
 
+/* Warm-ups first: the first launches load the module and raise the clocks. */
 static bool time_launches(struct stopwatch *watch, struct gpu_session *session,
                           const struct bench_options *options, struct bench_times *times)
 {
@@ -281,6 +333,7 @@ static bool time_launches(struct stopwatch *watch, struct gpu_session *session,
 	return true;
 }
 
+/* The copy is measured in the same session as the launches: same clocks, same temperature. */
 bool bench_run(struct gpu_session *session, const struct tile_program *program,
                const struct bench_options *options, struct bench_result *result)
 {

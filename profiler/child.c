@@ -1,4 +1,8 @@
-/* A child process with a time limit, its output read through a pipe. */
+/*
+ * A child process with a time limit, its output read through a pipe. Measuring runs in a child
+ * because a kernel that faults, or a profiler library that fails, takes its process's CUDA context
+ * with it.
+ */
 #include "profiler/child.h"
 
 #include <assert.h>
@@ -22,7 +26,10 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A file without a name that holds the text, at its start; -1 with errno. */
+/*
+ * A file without a name that holds the text, at its start; -1 with errno. A file, not a pipe: a
+ * child that reads late cannot block its parent. Descriptors 0 to 2 are left to the child's own.
+ */
 static int open_input(struct str input)
 {
 	FILE *file = tmpfile();
@@ -42,7 +49,10 @@ static int open_input(struct str input)
 	return copy;
 }
 
-/* Never returns: exec, or errno into the pipe. */
+/*
+ * Never returns: exec, or errno into the pipe. A process group of its own, so that the time limit
+ * reaches whatever the child started; stderr is dropped, as diagnostics travel in the output.
+ */
 _Noreturn static void start(const char *path, char *const arguments[], const int fds[3],
                             int error_fd)
 {
@@ -86,7 +96,10 @@ static void read_output(struct child_result *result, int fd, pid_t pid, int limi
 	}
 }
 
-/* Waits for the child; one that closed its output but runs on is killed when the time is over. */
+/*
+ * Waits for the child; one that closed its output but runs on is killed when the time is over.
+ * Never leaves a zombie behind.
+ */
 static void reap(struct child_result *result, pid_t pid, int limit_ms)
 {
 	int64_t end = now_ms() + limit_ms;
@@ -105,6 +118,7 @@ static void reap(struct child_result *result, pid_t pid, int limit_ms)
 	result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
+/* The error pipe closes at exec: reading nothing from it means that the program has started. */
 struct child_result child_run(const char *path, char *const arguments[], struct str input,
                               int limit_ms)
 {
@@ -137,6 +151,7 @@ struct child_result child_run(const char *path, char *const arguments[], struct 
 	return result;
 }
 
+/* NULL when all went well; else words that follow the program's name. */
 const char *child_outcome(struct arena *arena, const struct child_result *result)
 {
 	if (result->start_errno)

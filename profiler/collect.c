@@ -1,4 +1,11 @@
-/* The collections: a session, CUPTI around its launches, rows. */
+/*
+ * The collections: a session, CUPTI around its launches, rows. Each kind runs in a process of its
+ * own (cupti.h says why):
+ *
+ *     sass       patches instructions: executions and wavefronts of each shared-memory access
+ *     counters   the range profiler: counters of counters.def for each launch, in several passes
+ *     time       events only, without CUPTI
+ */
 #include "profiler/collect.h"
 
 #include "codegen/cuda/cuda.h"
@@ -23,6 +30,7 @@ const char *collect_kind_text(enum collect_kind kind)
 	return kinds[kind];
 }
 
+/* The words that a parent process gives its child. */
 bool collect_kind_parse(const char *text, enum collect_kind *kind)
 {
 	for (int i = 0; i < N_COLLECT_KINDS; i++) {
@@ -36,6 +44,7 @@ bool collect_kind_parse(const char *text, enum collect_kind *kind)
 
 /* ---- SASS metrics ---- */
 
+/* What is asked of each instruction. */
 enum sass_metric { SASS_EXECUTIONS, SASS_WAVEFRONTS, SASS_IDEAL, N_SASS_METRICS };
 
 static const char *const sass_metrics[N_SASS_METRICS] = {
@@ -44,6 +53,7 @@ static const char *const sass_metrics[N_SASS_METRICS] = {
 	"smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal",
 };
 
+/* State of one collection; `sass_ids` are CUPTI's numbers of the metrics on this chip. */
 struct collector {
 	struct cx *cx;
 	const struct collect_job *job;
@@ -177,7 +187,10 @@ static int compare_sass(const void *a, const void *b)
 	return left->pc < right->pc ? -1 : left->pc > right->pc;
 }
 
-/* Fetches the counts of all patched instructions. */
+/*
+ * Fetches the counts of all patched instructions. No record at all is an error, as zeros would be
+ * taken for a result.
+ */
 static bool flush_sass(struct collector *collector)
 {
 	struct arena *arena = collector->cx->arena;
@@ -215,7 +228,10 @@ static bool flush_sass(struct collector *collector)
 	return true;
 }
 
-/* The launches once, patched. */
+/*
+ * The launches once, patched. The order (synchronize, configure, launch, flush) is that of CUPTI's
+ * documentation, "SASS Metrics API"; after an error the process ends anyway.
+ */
 static bool collect_sass(struct collector *collector)
 {
 	struct cupti_sass_disable disable = { .size = CUPTI_SIZE(cupti_sass_disable, n_dropped),
@@ -293,7 +309,10 @@ static void choose_metrics(struct collector *collector, struct range *range)
 	}
 }
 
-/* The configuration image: which counters in which pass. Needs no GPU. */
+/*
+ * The configuration image: which counters in which pass. Needs no GPU. Counters that the chip lacks
+ * were taken out before: one unknown name fails the whole image.
+ */
 static bool make_config(struct collector *collector, struct range *range)
 {
 	struct cupti *cupti = &collector->cupti;
@@ -323,7 +342,11 @@ static bool make_config(struct collector *collector, struct range *range)
 	return true;
 }
 
-/* The image that values are written to, and the configuration of the card. */
+/*
+ * The image that values are written to, and the configuration of the card. Automatic ranges with
+ * kernel replay: each launch is a range, repeated with its memory restored until every pass was
+ * made.
+ */
 static bool prepare_card(struct collector *collector, struct range *range)
 {
 	struct cupti *cupti = &collector->cupti;
@@ -431,7 +454,10 @@ static bool collect_counters(struct collector *collector)
 
 /* ---- time ---- */
 
-/* The launches as they are, timed by events. */
+/*
+ * The launches as they are, timed by events. The rows are about all launches together and stand at
+ * the first.
+ */
 static bool collect_time(struct collector *collector)
 {
 	struct bench_options options = { .repeats = 20 };
@@ -490,6 +516,7 @@ static bool run_kind(struct collector *collector)
 	BUG("collection %d", (int)collector->job->kind);
 }
 
+/* Rows and failures go to `out`, whatever happens: the parent gets what there is. */
 bool collect(struct gpu_session *session, struct cx *cx, const struct collect_job *job,
              struct collection *out)
 {

@@ -1,4 +1,15 @@
-/* Measured rows as text and back. */
+/*
+ * Measured rows as text and back: how a child hands its measurements to its parent. One line a row,
+ * fields separated by tabs, "end" last, so that a child that died is told from one that measured
+ * nothing.
+ *
+ *     machine   DEVICE  DRIVER  NVRTC  CUPTI  COMPUTE
+ *     kernel    LAUNCH  REGISTERS  LOCAL_BYTES  SHARED_BYTES
+ *     sass      LAUNCH  PC  LINE  FILE  INSTRUCTION  EXECUTIONS  WAVEFRONTS  IDEAL
+ *     counter   LAUNCH  METRIC  UNIT  VALUE
+ *     missing   LAUNCH  METRIC  UNIT  REASON
+ *     failure   CODE  MESSAGE  {"note: " TEXT | "help: " TEXT}
+ */
 #include "profiler/collection.h"
 
 #include <assert.h>
@@ -62,6 +73,7 @@ static void put_failure(struct buf *out, const struct failure_row *row)
 	buf_char(out, '\n');
 }
 
+/* Without a device there is no machine row: the session did not open. */
 void collection_print(struct buf *out, const struct collection *collection)
 {
 	if (collection->device) {
@@ -91,6 +103,7 @@ void collection_print(struct buf *out, const struct collection *collection)
 
 enum { MAX_FIELDS = 16 };
 
+/* A line cut at its tabs; the texts are copies in the arena. */
 struct fields {
 	const char *at[MAX_FIELDS];
 	int n;
@@ -153,6 +166,7 @@ static bool read_sass(struct arena *arena, const struct fields *fields,
 	return true;
 }
 
+/* `nan` is a value here; the record makes it a missing one. */
 static bool read_counter(struct arena *arena, const struct fields *fields,
                          struct collection *collection)
 {
@@ -175,6 +189,7 @@ static bool read_counter(struct arena *arena, const struct fields *fields,
 	return true;
 }
 
+/* -1 where the driver did not tell. */
 static bool read_kernel(struct arena *arena, const struct fields *fields,
                         struct collection *collection)
 {
@@ -188,6 +203,7 @@ static bool read_kernel(struct arena *arena, const struct fields *fields,
 	return true;
 }
 
+/* A code that this version does not know makes the row a bad one. */
 static bool read_failure(struct arena *arena, const struct fields *fields,
                          struct collection *collection)
 {
@@ -231,6 +247,10 @@ static bool read_row(struct arena *arena, const struct fields *fields,
 	return true;
 }
 
+/*
+ * Complete only when every line was understood and "end" came last; rows that were read stay either
+ * way.
+ */
 void collection_read(struct arena *arena, struct str text, struct collection *collection)
 {
 	bool bad = false;
@@ -257,6 +277,7 @@ void collection_read(struct arena *arena, struct str text, struct collection *co
 
 /* ---- more ---- */
 
+/* The session's errors as rows; warnings stay behind. */
 void collection_fail(struct collection *collection, const struct cx *cx)
 {
 	for (uint32_t i = 0; i < cx->diags.items.n; i++) {
@@ -275,6 +296,10 @@ void collection_fail(struct collection *collection, const struct cx *cx)
 	}
 }
 
+/*
+ * What one child measured beside what another did. Both describe the same machine and kernels, so
+ * that these are taken once.
+ */
 void collection_add(struct arena *arena, struct collection *to, const struct collection *from)
 {
 	assert(to != from);
@@ -294,6 +319,7 @@ void collection_add(struct arena *arena, struct collection *to, const struct col
 	to->complete = from->complete;
 }
 
+/* NULL when it was not asked for. */
 const struct counter_row *collection_counter(const struct collection *collection, uint32_t launch,
                                              const char *metric)
 {

@@ -1,4 +1,11 @@
-/* CUPTI by dlopen, and why its calls fail. */
+/*
+ * CUPTI by dlopen, and why its calls fail. Parameters are the structures of cupti_abi.h, with their
+ * size as first member, so that a newer library knows which fields there are.
+ *
+ * A failing call mostly has a cause outside the program: permissions, a container, another
+ * profiler. The second half of the file looks at the surroundings and turns a status into words
+ * that help.
+ */
 #include "profiler/cupti.h"
 
 #include <assert.h>
@@ -31,6 +38,7 @@ static void report_missing(struct cupti *cupti, struct cx *cx)
 	buf_free(&tried);
 }
 
+/* All functions of cupti.def or none: a library without one of them is too old for everything. */
 bool cupti_open(struct cupti *cupti, struct cx *cx, const char *cuda_path)
 {
 	int (*version)(uint32_t *);
@@ -67,6 +75,7 @@ const char *cupti_text(struct arena *arena, const struct cupti *cupti)
 	                    cupti->library.path);
 }
 
+/* Through memcpy, as ISO C has no conversion from an object's address to a function's. */
 int cupti_call(const struct cupti *cupti, enum cupti_function function, void *params)
 {
 	int (*call)(void *);
@@ -86,6 +95,10 @@ static const char *status_name(const struct cupti *cupti, int status)
 	return string(status, &name) == CUPTI_OK && name ? name : "an unknown status";
 }
 
+/*
+ * Reports the call's name, CUPTI's own word for the status, the likely cause and the library that
+ * was used. The last of them matters where several toolkits are installed.
+ */
 bool cupti_ok(struct cupti *cupti, enum cupti_function function, void *params)
 {
 	int status = cupti_call(cupti, function, params);
@@ -122,7 +135,9 @@ static const char *read_small(struct arena *arena, const char *path)
 	return text;
 }
 
-/* Is this the name of a process that would hold CUPTI? The kernel cuts names after 15 characters.
+/*
+ * Is this the name of a process that would hold CUPTI? The kernel cuts names after 15 characters,
+ * as in "compute-saniti(zer)".
  */
 static bool is_profiler(const char *name)
 {
@@ -136,7 +151,11 @@ static bool is_profiler(const char *name)
 	return false;
 }
 
-/* A parent process that is a profiler, or a library that one injects. */
+/*
+ * A parent process that is a profiler, or a library that one injects; NULL for none. proc(5): the
+ * second field of /proc/PID/stat is the name in brackets, which may hold brackets itself, the
+ * fourth the parent.
+ */
 static const char *find_holder(struct arena *arena)
 {
 	enum { MAX_PARENTS = 8 };
@@ -158,6 +177,7 @@ static const char *find_holder(struct arena *arena)
 	return injected && *injected ? arena_printf(arena, "CUDA_INJECTION64_PATH=%s", injected) : NULL;
 }
 
+/* Only files that anybody may read; what is missing counts as absent. */
 struct cupti_surroundings cupti_surroundings(struct arena *arena)
 {
 	const char *version = read_small(arena, "/proc/version");
@@ -211,6 +231,7 @@ static struct cupti_cause not_offered(const char *text)
 	return (struct cupti_cause){ DIAG_E0743, text, NULL };
 }
 
+/* A status that says nothing about its cause gets E0744 and no words. */
 struct cupti_cause cupti_cause(struct arena *arena, int status,
                                const struct cupti_surroundings *surroundings)
 {

@@ -1,4 +1,8 @@
-/* The CUDA driver API by dlopen: one card, its context, modules and launches. */
+/*
+ * The CUDA driver API by dlopen: one card, its context, modules and launches. No CUDA header is
+ * needed to build: the types and numbers that are used are in driver.h, from the documentation of
+ * the driver API.
+ */
 #include "profiler/driver.h"
 
 #include <assert.h>
@@ -9,11 +13,16 @@ static const struct span nowhere;
 
 /* ---- errors ---- */
 
+/*
+ * What most often is behind a status (CUresult), in words for people who did not write a CUDA
+ * program.
+ */
 struct error_cause {
 	gpu_status status;
 	const char *cause;
 };
 
+/* "" for a status of which no more can be said than its name does. */
 const char *gpu_error_cause(gpu_status status)
 {
 	static const struct error_cause causes[] = {
@@ -55,6 +64,7 @@ const char *gpu_error_cause(gpu_status status)
 	return "";
 }
 
+/* `what` reads as the subject of the message: "launching the kernel failed: ...". */
 bool gpu_ok(struct gpu *gpu, gpu_status status, const char *what)
 {
 	const char *name = NULL, *text = NULL, *cause = gpu_error_cause(status);
@@ -85,7 +95,10 @@ struct entry_point {
 		symbol, offsetof(struct driver_api, field) \
 	}
 
-/* Fills gpu->api; the name of the first symbol that is missing, else NULL. */
+/*
+ * The address of every function into gpu->api; the first name that is missing, or NULL. The suffix
+ * _v2 is part of the name: without it stands the 32-bit form of CUDA 3.
+ */
 static const char *bind_symbols(struct gpu *gpu)
 {
 	static const struct entry_point entries[] = {
@@ -131,6 +144,7 @@ static const char *bind_symbols(struct gpu *gpu)
 	return NULL;
 }
 
+/* The loader's own search, then where containers, WSL and NixOS put the driver. */
 static bool open_library(struct gpu *gpu)
 {
 	struct buf tried = { 0 };
@@ -163,6 +177,7 @@ static bool open_library(struct gpu *gpu)
 	return !missing;
 }
 
+/* 0 where an older driver does not know the attribute. */
 static int attribute(const struct gpu *gpu, enum gpu_attribute which)
 {
 	int value = 0;
@@ -170,6 +185,7 @@ static int attribute(const struct gpu *gpu, enum gpu_attribute which)
 	return gpu->api.device_attribute(&value, (int)which, gpu->device) == 0 ? value : 0;
 }
 
+/* What reports say of the card; nothing here can fail in a way that matters. */
 static void describe(struct gpu *gpu)
 {
 	size_t memory_bytes = 0;
@@ -186,6 +202,7 @@ static void describe(struct gpu *gpu)
 	gpu->shared_bytes_block = attribute(gpu, GPU_ATTRIBUTE_SHARED_BYTES_BLOCK);
 }
 
+/* The primary context, which others in the process (CUPTI among them) share. */
 static bool open_device(struct gpu *gpu, int64_t index)
 {
 	int n = 0;
@@ -230,6 +247,10 @@ enum {
 	LOG_BYTES = 4096,
 };
 
+/*
+ * The driver's own log is asked for because the status alone does not say which instruction it
+ * refused. Line tables are kept, for the profile by source line.
+ */
 static bool load_module(struct gpu *gpu, struct str image, struct gpu_kernel *kernel)
 {
 	char log[LOG_BYTES] = "";
@@ -244,7 +265,10 @@ static bool load_module(struct gpu *gpu, struct str image, struct gpu_kernel *ke
 	return false;
 }
 
-/* The driver takes dynamic shared memory above 48 KiB only when it was asked for. */
+/*
+ * The driver takes dynamic shared memory above 48 KiB only when it was asked for (CUDA programming
+ * guide, compute capability 7.x and later).
+ */
 static bool set_shared_bytes(struct gpu *gpu, struct gpu_kernel *kernel)
 {
 	if (kernel->shared_bytes > gpu->shared_bytes_block) {
@@ -260,6 +284,7 @@ static bool set_shared_bytes(struct gpu *gpu, struct gpu_kernel *kernel)
 	              "asking for shared memory");
 }
 
+/* On failure nothing stays loaded. */
 bool gpu_load(struct gpu *gpu, struct str image, const char *name, int64_t shared_bytes,
               struct gpu_kernel *kernel)
 {
@@ -284,6 +309,10 @@ void gpu_unload(struct gpu *gpu, struct gpu_kernel *kernel)
 	kernel->module = NULL;
 }
 
+/*
+ * Limits of the grid: CUDA programming guide, "Compute capabilities". An empty grid runs nothing
+ * and is no error, as a kernel of zero rows is none.
+ */
 bool gpu_launch(struct gpu *gpu, const struct gpu_kernel *kernel, const int64_t grid[3],
                 void **params)
 {
@@ -310,6 +339,7 @@ bool gpu_launch(struct gpu *gpu, const struct gpu_kernel *kernel, const int64_t 
 	              "launching the kernel");
 }
 
+/* Errors of kernels that run behind come out here, or with any later call. */
 bool gpu_synchronize(struct gpu *gpu)
 {
 	return gpu_ok(gpu, gpu->api.context_synchronize(), "running the kernel");

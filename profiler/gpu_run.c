@@ -1,4 +1,10 @@
-/* Sessions: a card with the compiled launches of one kernel and its tensors. */
+/*
+ * Sessions: a card with the compiled launches of one kernel and its tensors.
+ *
+ *     text -> NVRTC -> module -> kernels      once a session
+ *     tensors -> device memory                once a bind
+ *     launch, fetch                           as often as wanted
+ */
 #include "profiler/gpu_run.h"
 
 #include "codegen/cuda/cuda.h"
@@ -10,6 +16,7 @@ static const struct span nowhere;
 
 /* ---- building ---- */
 
+/* All launches in one text: one compilation, one module. */
 static bool print_text(struct gpu_session *session, struct cx *cx)
 {
 	struct buf text = { 0 };
@@ -20,6 +27,9 @@ static bool print_text(struct gpu_session *session, struct cx *cx)
 	return ok;
 }
 
+/*
+ * For the card that is there. PTX is the way out when NVRTC is older than the card, with a warning.
+ */
 static bool compile(struct gpu_session *session, struct cx *cx)
 {
 	struct nvrtc_request request = {
@@ -40,6 +50,7 @@ static bool compile(struct gpu_session *session, struct cx *cx)
 	return true;
 }
 
+/* The first launch that cannot be loaded ends it; the session's close unloads the others. */
 static bool load(struct gpu_session *session, struct cx *cx)
 {
 	session->kernels = arena_array(cx->arena, struct gpu_kernel, session->options.n_programs);
@@ -79,6 +90,9 @@ static size_t tensor_bytes(const struct tensor *tensor)
 	return (size_t)tensor->n_elems * tensor->elem_bytes;
 }
 
+/*
+ * New contents replace the old ones. n_pointers counts what close has to free, also after an error.
+ */
 bool gpu_session_bind(struct gpu_session *session, const struct tensor_set *tensors)
 {
 	struct gpu *gpu = &session->gpu;
@@ -101,6 +115,7 @@ bool gpu_session_bind(struct gpu_session *session, const struct tensor_set *tens
 	return true;
 }
 
+/* Only what the kernel writes. */
 bool gpu_session_fetch(struct gpu_session *session, struct tensor_set *tensors)
 {
 	struct gpu *gpu = &session->gpu;
@@ -158,6 +173,10 @@ static bool argument(struct gpu_session *session, const struct wparam *param, ui
 	return true;
 }
 
+/*
+ * cuLaunchKernel takes the address of each argument, so that all words live until it returns.
+ * Extents of the grid may be expressions of the sizes.
+ */
 static bool launch_one(struct gpu_session *session, uint32_t index)
 {
 	enum { MAX_PARAMS = 256 };
@@ -182,6 +201,7 @@ static bool launch_one(struct gpu_session *session, uint32_t index)
 	return gpu_launch(&session->gpu, &session->kernels[index], grid, params);
 }
 
+/* In order, on one stream: a later launch sees what an earlier one wrote. */
 bool gpu_session_launch(struct gpu_session *session)
 {
 	assert(session->tensors);
@@ -191,6 +211,7 @@ bool gpu_session_launch(struct gpu_session *session)
 	return true;
 }
 
+/* Safe after a failed open. */
 void gpu_session_close(struct gpu_session *session)
 {
 	free_tensors(session);
@@ -211,6 +232,7 @@ const char *gpu_nvrtc_text(struct arena *arena, const struct nvrtc *nvrtc)
 	return arena_printf(arena, "%d.%d", nvrtc->major, nvrtc->minor);
 }
 
+/* Once through all steps: what `run` does on a GPU. */
 bool gpu_run(struct cx *cx, const struct gpu_session_options *options, struct tensor_set *tensors)
 {
 	struct gpu_session session;

@@ -1,12 +1,17 @@
 /*
  * The pool of expressions, leaves, operand types, casts, and the constructors that hand over to the
  * simplifiers of each operator group.
+ *
+ * Expressions are hash-consed: two with the same operator, type and operands are one object, so
+ * that equality is a comparison of pointers, shared parts exist once, and facts (range, divisor,
+ * order) are worked out once. The pool never shrinks; it lives in the compilation's arena.
  */
 #include "analyzer/tile/expr_internal.h"
 
 #include <math.h>
 #include <string.h>
 
+/* n_slots is a power of two; the table is replaced as it fills. */
 struct expr_pool *expr_pool_open(struct cx *cx)
 {
 	struct expr_pool *pool = arena_new(cx->arena, struct expr_pool);
@@ -117,6 +122,7 @@ static struct expr new_key(enum expr_kind kind, struct dtype type, const struct 
 	return key;
 }
 
+/* Without simplifying: for simplifiers, which have done that. */
 const struct expr *expr_raw_unary(struct expr_pool *pool, enum unary_op op, struct dtype type,
                                   const struct expr *a)
 {
@@ -125,6 +131,7 @@ const struct expr *expr_raw_unary(struct expr_pool *pool, enum unary_op op, stru
 	return expr_intern(pool, &key);
 }
 
+/* The operands have one type already; comparisons and logic give bool with as many lanes. */
 const struct expr *expr_raw_binary(struct expr_pool *pool, enum binary_op op, const struct expr *a,
                                    const struct expr *b)
 {
@@ -182,7 +189,9 @@ const struct var *expr_var_by_id(const struct expr_pool *pool, uint32_t id)
 	return pool->vars.p[id];
 }
 
-/* Least, greatest and common divisor are worked out here, so that ranges need not read the table.
+/*
+ * Least, greatest and common divisor are worked out here, so that ranges need not read the table.
+ * The values are copied.
  */
 const struct int_table *expr_new_table(struct expr_pool *pool, const int64_t *values, uint64_t n)
 {
@@ -206,11 +215,13 @@ const struct int_table *expr_new_table(struct expr_pool *pool, const int64_t *va
 
 /* ---- leaves ---- */
 
+/* Does the value survive being stored as the type? */
 bool int_fits(struct dtype type, int64_t value)
 {
 	return dtype_decode_int(type, dtype_encode_int(type, value)) == value;
 }
 
+/* A value that does not fit is a bug of the caller's; expr_int_typed wraps around. */
 const struct expr *expr_int_exact(struct expr_pool *pool, struct dtype type, int64_t value)
 {
 	struct expr key = new_key(EXPR_INT, type, NULL, 0);
@@ -219,6 +230,7 @@ const struct expr *expr_int_exact(struct expr_pool *pool, struct dtype type, int
 	return expr_intern(pool, &key);
 }
 
+/* Wraps around to the type's width; a float type makes a float, any other int64. */
 const struct expr *expr_int_typed(struct expr_pool *pool, struct dtype type, int64_t value)
 {
 	if (dtype_is_float(type))
@@ -228,6 +240,7 @@ const struct expr *expr_int_typed(struct expr_pool *pool, struct dtype type, int
 	return expr_int_exact(pool, type, dtype_decode_int(type, dtype_encode_int(type, value)));
 }
 
+/* int32 where it fits, else int64: the types that Python's literals take in the language. */
 const struct expr *expr_int(struct expr_pool *pool, int64_t value)
 {
 	bool fits = value >= INT32_MIN && value <= INT32_MAX;
@@ -259,6 +272,7 @@ const struct expr *expr_of_var(struct expr_pool *pool, const struct var *var)
 	return expr_intern(pool, &key);
 }
 
+/* Not simplified: memory changes between two loads of one element. */
 const struct expr *expr_load(struct expr_pool *pool, const struct buffer *buffer, struct dtype type,
                              const struct expr *const *index, uint32_t n)
 {
@@ -267,6 +281,7 @@ const struct expr *expr_load(struct expr_pool *pool, const struct buffer *buffer
 	return expr_intern(pool, &key);
 }
 
+/* A register of a warp program; `index` is its slot. */
 const struct expr *expr_reg(struct expr_pool *pool, const struct wreg *reg, struct dtype type,
                             const struct expr *index)
 {
@@ -275,6 +290,7 @@ const struct expr *expr_reg(struct expr_pool *pool, const struct wreg *reg, stru
 	return expr_intern(pool, &key);
 }
 
+/* A constant index inside the table gives the value itself. */
 const struct expr *expr_table(struct expr_pool *pool, const struct int_table *table,
                               const struct expr *index)
 {
@@ -288,6 +304,7 @@ const struct expr *expr_table(struct expr_pool *pool, const struct int_table *ta
 	return expr_intern(pool, &key);
 }
 
+/* A function that is only named: of its value nothing is known but the type. */
 const struct expr *expr_call(struct expr_pool *pool, struct dtype type, sym_t callee,
                              const struct expr *const *args, uint32_t n)
 {
@@ -305,6 +322,7 @@ bool expr_is_int(const struct expr *e, int64_t *value)
 	return true;
 }
 
+/* NULL counts as a condition that always holds. */
 bool expr_is_true(const struct expr *e)
 {
 	return !e || (e->kind == EXPR_INT && e->as.integer != 0);
@@ -315,6 +333,7 @@ bool expr_is_int_binary(const struct expr *e, enum binary_op op)
 	return e->kind == EXPR_BINARY && e->as.binary == op && dtype_is_int(e->args[0]->type);
 }
 
+/* Is it `x op constant`? The constant stands to the right in simplified expressions. */
 bool expr_match_const(const struct expr *e, enum binary_op op, int64_t *constant)
 {
 	return expr_is_int_binary(e, op) && expr_is_int(e->args[1], constant);
@@ -394,6 +413,7 @@ const struct expr *expr_cast(struct expr_pool *pool, struct dtype type, const st
 	return simple ? simple : expr_intern(pool, &key);
 }
 
+/* The same bits as another type: of two in a row the inner one does not matter. */
 const struct expr *expr_bitcast(struct expr_pool *pool, struct dtype type, const struct expr *a)
 {
 	if (a->kind == EXPR_BITCAST)
@@ -518,6 +538,7 @@ const struct expr *expr_binary(struct expr_pool *pool, enum binary_op op, const 
 	return binary_of_ints(pool, op, a, b);
 }
 
+/* Double negation cancels; bools are negated as int32, as in Python. */
 const struct expr *expr_unary(struct expr_pool *pool, enum unary_op op, const struct expr *a)
 {
 	struct dtype bool_type = { TYPE_BOOL, 8, a->type.lanes };
@@ -542,6 +563,7 @@ const struct expr *expr_unary(struct expr_pool *pool, enum unary_op op, const st
 
 /* ---- functions ---- */
 
+/* A row of math.def. */
 struct math_info {
 	const char *name;
 	int arity;
@@ -603,6 +625,7 @@ const char *math_fn_name(enum math_fn fn)
 	return math_table[fn].name;
 }
 
+/* Operands that the function takes, 1 to 3. */
 int math_fn_arity(enum math_fn fn)
 {
 	return math_table[fn].arity;
@@ -619,6 +642,7 @@ bool math_fn_find(const char *name, enum math_fn *fn)
 	return false;
 }
 
+/* Operators as Python writes them; those without one are names of functions. */
 const char *binary_op_text(enum binary_op op)
 {
 	static const char *const texts[N_BINARY_OPS] = {
@@ -717,6 +741,7 @@ const struct expr *expr_lt(struct expr_pool *pool, const struct expr *a, const s
 	return expr_binary(pool, BIN_LT, a, b);
 }
 
+/* Either side may be NULL, for no condition. */
 const struct expr *expr_and(struct expr_pool *pool, const struct expr *a, const struct expr *b)
 {
 	if (!a || !b)

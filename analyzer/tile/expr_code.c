@@ -1,7 +1,13 @@
 /*
- * Index expressions as straight-line code: instruction i puts its value into slot i and reads
- * slots below i, so a shared sub-expression is computed once. Both sides of SELECT, `and` and `or`
- * are computed; all operators are total, so that does no harm.
+ * Index expressions as straight-line code: instruction i puts its value into slot i and reads slots
+ * below i, so a shared sub-expression is computed once. Both sides of SELECT, `and` and `or` are
+ * computed; all operators are total, so that does no harm.
+ *
+ *     (tx // 4) * 8 + tx % 4      0: var tx       1: div_pow2 0, 2     2: mul_const 1, 8
+ *                                 3: mod_pow2 0, 3                     4: add 2, 3
+ *
+ * The simulator and the bank model evaluate the same address for the 32 lanes of a warp over and
+ * over: what does not depend on the lane is computed once a call, the rest in loops over the lanes.
  */
 #include "analyzer/tile/expr_internal.h"
 
@@ -10,6 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * The operators of binary_op and unary_op, and forms with a constant operand, which most indices
+ * have.
+ */
 enum opcode {
 	OP_CONST,
 	OP_VAR,
@@ -61,12 +71,16 @@ struct expr_code {
 
 /* ---- compiling ---- */
 
+/*
+ * `slots` finds the slot of a sub-expression that was met before; it and `code` live in `scratch`.
+ */
 struct compiler {
 	struct arena *arena, *scratch;
 	struct map slots; /* expression id -> slot + 1 */
 	vec_of(struct instruction) code;
 };
 
+/* The slot of the new instruction. */
 static uint32_t emit(struct compiler *compiler, struct instruction instruction)
 {
 	vec_push(compiler->scratch, &compiler->code, instruction);
@@ -127,6 +141,7 @@ static uint32_t compile_binary(struct compiler *compiler, const struct expr *e)
 	return emit(compiler, instruction);
 }
 
+/* Negation is a product with -1. */
 static uint32_t compile_unary(struct compiler *compiler, const struct expr *e)
 {
 	struct instruction instruction = { .a = compile(compiler, e->args[0]) };
@@ -219,8 +234,10 @@ struct expr_code *expr_compile(struct arena *arena, const struct expr *e)
 
 /* ---- running ---- */
 
+/* A warp's lanes; code of up to STACK_SLOTS instructions needs no memory from the arena. */
 enum { LANES = 32, STACK_SLOTS = 128 };
 
+/* A slot's value in each lane of a group. */
 struct lanes {
 	int64_t v[LANES];
 };
@@ -367,13 +384,16 @@ static bool reads_varying(const struct instruction *in, const unsigned char *var
 	return varying[in->a] || varying[in->b];
 }
 
+/* The same value in every lane. */
 static void fill(struct lanes *lanes, int64_t value)
 {
 	for (int i = 0; i < LANES; i++)
 		lanes->v[i] = value;
 }
 
-/* What does not vary with the lane is computed in lane 0 and spread; done before the first group.
+/*
+ * What does not vary with the lane is computed in lane 0 and spread; done before the first group.
+ * `varying` gets a flag for each slot.
  */
 static void run_uniform(const struct expr_code *code, const int64_t *values, uint32_t lane_var_id,
                         struct lanes *slots, unsigned char *varying)
@@ -494,6 +514,9 @@ static int64_t run_scalar(const struct instruction *in, const int64_t *slots, co
 	return 0;
 }
 
+/*
+ * As expr_run_lanes for one lane. Slot 0 is set because instructions without operands name it too.
+ */
 int64_t expr_run(const struct expr_code *code, const int64_t *values)
 {
 	int64_t stack_slots[STACK_SLOTS * 8], *slots = stack_slots;

@@ -1,5 +1,6 @@
 /*
- * Values of index expressions, one at a time. expr_code.c has the compiled form.
+ * Values of index expressions, one at a time. expr_code.c has the compiled form; tests compare the
+ * two, and both with the simplifier's results.
  */
 #include "analyzer/tile/expr_internal.h"
 
@@ -13,6 +14,7 @@ static int64_t store_int(struct dtype type, int64_t value)
 	return dtype_decode_int(type, (uint64_t)value);
 }
 
+/* Negation wraps around at 64 bits, like all of op_*. */
 static int64_t eval_unary(const struct expr *e, int64_t a)
 {
 	switch (e->as.unary) {

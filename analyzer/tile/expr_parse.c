@@ -1,6 +1,13 @@
 /*
  * Reads what expr_print writes: precedence climbing over bytes, no tokens kept. Stops in front of
- * the first thing that cannot continue the expression.
+ * the first thing that cannot continue the expression, so that a caller's own syntax may follow.
+ *
+ *     expr    = operand {operator expr}                       operators by PREC_*, left to right
+ *     operand = number | "-" expr | "~" expr | "not" expr | "(" expr ")" | name
+ *     name    = NAME | NAME "[" args "]" | NAME "(" args ")"
+ *     number  = digits ["." digits] ["e" digits] ["f16" | "f32" | "f64" | "bf16"]
+ *
+ * What is read is simplified like all that the constructors make.
  */
 #include "analyzer/tile/expr_internal.h"
 
@@ -11,8 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Texts come from outside: recursion and argument lists are bounded. */
 enum { MAX_NESTING = 1000, MAX_ARGS = 64 };
 
+/* A position in a source; `names` says what a name means where the expression stands. */
 struct reader {
 	struct cx *cx;
 	struct expr_pool *pool;
@@ -23,6 +32,7 @@ struct reader {
 	uint32_t depth;
 };
 
+/* Arguments read so far. */
 struct args {
 	uint32_t n;
 	const struct expr *p[MAX_ARGS];
@@ -38,6 +48,7 @@ static const struct expr *fail(struct reader *reader, uint32_t at, const char *m
 	return NULL;
 }
 
+/* A line's end ends an expression. */
 static void skip_blanks(struct reader *reader)
 {
 	while (reader->at < reader->text.n &&
@@ -51,6 +62,7 @@ static char peek(const struct reader *reader, uint32_t ahead)
 	return reader->at + ahead < reader->text.n ? reader->text.p[reader->at + ahead] : '\0';
 }
 
+/* Moves behind the character when it stands here, blanks aside. */
 static bool accept(struct reader *reader, char c)
 {
 	skip_blanks(reader);
@@ -183,6 +195,7 @@ static bool read_args(struct reader *reader, struct args *args, char close)
 	}
 }
 
+/* False with E0190 when no type's name stands here. */
 static bool read_type(struct reader *reader, struct dtype *type)
 {
 	struct str name = peek_name(reader);
@@ -267,6 +280,7 @@ static const struct expr *read_typed(struct reader *reader, bool is_bitcast)
 	return fail(reader, reader->at, "const() takes a number of its type's kind");
 }
 
+/* The operators that are written as calls. */
 static bool binary_function(struct str name, enum binary_op *op)
 {
 	static const enum binary_op ops[] = { BIN_MIN, BIN_MAX, BIN_TRUNCDIV, BIN_TRUNCMOD };
@@ -279,6 +293,7 @@ static bool binary_function(struct str name, enum binary_op *op)
 	return false;
 }
 
+/* The functions of math.def. */
 static bool math_function(struct str name, enum math_fn *fn)
 {
 	for (int i = 0; i < N_MATH_FNS; i++) {
@@ -361,6 +376,7 @@ static const struct expr *read_name(struct reader *reader, struct str name)
 
 /* ---- operators ---- */
 
+/* Of operands that bind at least as strongly as `precedence`. */
 static const struct expr *read_unary(struct reader *reader, enum unary_op op, int precedence)
 {
 	const struct expr *a = read_expr(reader, precedence);
@@ -448,6 +464,10 @@ static const struct expr *read_expr(struct reader *reader, int min_precedence)
 	return e;
 }
 
+/*
+ * Names are resolved by the caller, who may make loads of them: see struct expr_names. *position is
+ * where reading stopped, also after an error.
+ */
 const struct expr *expr_parse(struct cx *cx, struct expr_pool *pool, const struct expr_names *names,
                               uint32_t file, uint32_t *position)
 {

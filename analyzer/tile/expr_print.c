@@ -1,6 +1,11 @@
 /*
  * Expressions as text. expr_parse.c reads it back through the same constructors, so constants whose
  * type the context does not give are written with it.
+ *
+ *     by*128 + tx % 8          int32 throughout
+ *     S[i, j] * 0.5f16         the suffix is the constant's type
+ *     uint64(3) + n            3 is a uint64 and n is not
+ *     const(int8x4, 1)         types with lanes have no shorter form
  */
 #include "analyzer/tile/expr_internal.h"
 
@@ -14,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where the text goes, and where names are found. */
 struct printer {
 	struct buf *out;
 	const struct cx *cx;
@@ -21,6 +27,10 @@ struct printer {
 
 static void print(struct printer *printer, const struct expr *e, int min_precedence);
 
+/*
+ * The order of Python's operators (reference, 6.17); min, max and the C divisions are written as
+ * calls.
+ */
 int binary_precedence(enum binary_op op)
 {
 	switch (op) {
@@ -105,6 +115,7 @@ static void print_int(struct printer *printer, const struct expr *e, const struc
 		buf_printf(printer->out, "const(%s, %" PRId64 ")", dtype_name(e->type, name), value);
 }
 
+/* NULL for types that have none: narrow floats and vectors. */
 const char *float_suffix(struct dtype type)
 {
 	if (type.lanes != 1)
@@ -149,6 +160,7 @@ static void print_float(struct printer *printer, const struct expr *e)
 	buf_text(printer->out, suffix ? suffix : "f64)");
 }
 
+/* From argument `first` on, separated by commas, with `close` behind. */
 static void print_args(struct printer *printer, const struct expr *e, uint32_t first,
                        const char *close)
 {
@@ -187,6 +199,7 @@ static int operand_precedence(enum binary_op op, const struct expr *operand, int
 	return side == 1 || precedence == PREC_COMPARE ? precedence + 1 : precedence;
 }
 
+/* Products stand close, other operators have blanks around them. */
 static void print_binary(struct printer *printer, const struct expr *e)
 {
 	const struct expr *a = e->args[0], *b = e->args[1];
@@ -205,6 +218,7 @@ static void print_binary(struct printer *printer, const struct expr *e)
 	print_operand(printer, b, a, operand_precedence(op, b, 1));
 }
 
+/* -(5) is the operator on a constant, -5 is the constant. */
 static void print_unary(struct printer *printer, const struct expr *e)
 {
 	static const char *const texts[N_UNARY_OPS] = {
@@ -237,6 +251,7 @@ static void print_call(struct printer *printer, const struct expr *e)
 	print_args(printer, e, 0, ")");
 }
 
+/* Without regard to the operators around it. */
 static void print_node(struct printer *printer, const struct expr *e)
 {
 	struct buf *out = printer->out;

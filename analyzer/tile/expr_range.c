@@ -1,11 +1,19 @@
 /*
  * Bounds by interval arithmetic and divisors by gcd, worked out once for every node when it is
  * made. Infinity is a value of its own, so that half-known ranges (x >= 0) survive.
+ *
+ *     tx in 0..127        tx // 4 in 0..31        tx // 4 * 8 in 0..248, a multiple of 8
+ *     by >= 0             by * 128 >= 0, a multiple of 128
+ *
+ * Simplifiers ask these facts (x % 8 of a multiple of 8 is 0), and so do the checks of bounds and
+ * alignment. Intermediate results are of 128 bits; what leaves 64 is infinite.
  */
 #include "analyzer/tile/expr_internal.h"
 
+/* Nothing is known: from minus infinity to infinity. */
 static const struct bounds unknown = { INT64_MIN, INT64_MAX };
 
+/* The two ends of int64_t stand for the infinities. */
 static bool is_infinite(int64_t value)
 {
 	return value == INT64_MIN || value == INT64_MAX;
@@ -19,6 +27,7 @@ static int64_t clamp(i128 value)
 	return value >= INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
+/* Infinity needs no case of its own here: it is the largest number. */
 static int64_t min_int(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -42,6 +51,10 @@ int64_t gcd_int(int64_t a, int64_t b)
 	return x > INT64_MAX ? 1 : (int64_t)x;
 }
 
+/*
+ * Rounded down, as Python's //; by 0 it is 0, so that evaluation is total (no such value is ever
+ * used). INT64_MIN // -1 wraps around.
+ */
 int64_t floor_div(int64_t a, int64_t b)
 {
 	if (b == 0)
@@ -52,6 +65,10 @@ int64_t floor_div(int64_t a, int64_t b)
 	return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
+/*
+ * With the divisor's sign, as Python's %; a == floor_div(a, b) * b + floor_mod(a, b) except for b =
+ * 0.
+ */
 int64_t floor_mod(int64_t a, int64_t b)
 {
 	if (b == 0 || b == -1)
@@ -84,6 +101,7 @@ struct bounds bounds_of_type(struct dtype type)
 	return unknown;
 }
 
+/* A sum with an infinite side is infinite on that side. */
 struct bounds bounds_add(struct bounds a, struct bounds b)
 {
 	struct bounds sum = unknown;
@@ -117,11 +135,13 @@ static struct bounds bounds_mul(struct bounds a, struct bounds b)
 	return (struct bounds){ clamp(low), clamp(high) };
 }
 
+/* By a constant of either sign. */
 struct bounds bounds_scale(struct bounds a, int64_t factor)
 {
 	return bounds_mul(a, (struct bounds){ factor, factor });
 }
 
+/* True when a // c is the same for the whole range, which makes it a constant. */
 bool bounds_quotient(struct bounds a, int64_t c, int64_t *quotient)
 {
 	assert(c > 0);
@@ -156,7 +176,10 @@ static struct bounds bounds_div(struct bounds a, struct bounds b)
 	return result;
 }
 
-/* `step` divides every value of the result. */
+/*
+ * `step` divides every value of the result: of x % 32 with x a multiple of 8 the largest is 24.
+ * With a divisor that may be 0 nothing is known.
+ */
 static struct bounds bounds_mod(struct bounds a, struct bounds b, int64_t step)
 {
 	struct bounds result = unknown;
@@ -296,12 +319,13 @@ static int64_t binary_divisor(const struct expr *e)
 	return 1;
 }
 
+/* The smallest range that holds both. */
 static struct bounds bounds_join(struct bounds a, struct bounds b)
 {
 	return (struct bounds){ min_int(a.min, b.min), max_int(a.max, b.max) };
 }
 
-/* Bounds and divisor before the type's width is regarded. */
+/* Bounds and divisor before the type's width is regarded. Divisor 0 means that the value is 0. */
 static void integer_facts(const struct expr *e, struct bounds *bounds, int64_t *divisor)
 {
 	switch (e->kind) {
@@ -435,6 +459,7 @@ struct bounds bounds_of(const struct expr *e)
 	return (struct bounds){ e->as.var->min, max_int(e->as.var->min, e->as.var->max) };
 }
 
+/* Half-known ranges keep INT64_MIN or INT64_MAX at their open side. */
 void expr_bounds(const struct expr *e, int64_t *min, int64_t *max)
 {
 	struct bounds bounds = bounds_of(e);
@@ -442,12 +467,14 @@ void expr_bounds(const struct expr *e, int64_t *min, int64_t *max)
 	*max = bounds.max;
 }
 
+/* False when a side is open. */
 bool expr_range(const struct expr *e, int64_t *min, int64_t *max)
 {
 	expr_bounds(e, min, max);
 	return *min != INT64_MIN && *max != INT64_MAX;
 }
 
+/* Every value is a multiple of it; 1 when nothing is known, 0 for the constant 0. */
 int64_t expr_divisor(const struct expr *e)
 {
 	return e->kind == EXPR_VAR ? e->as.var->divisor : e->divisor;

@@ -16,6 +16,10 @@ enum {
 	LANES = 32,
 };
 
+/*
+ * Ordered by compute capability. An "a" target (sm_90a) has the instructions that only that chip
+ * has, wgmma and setmaxnreg among them (PTX, .target).
+ */
 static const struct target targets[] = {
 	{ .name = "sm_80",
 	  .compute = 80,
@@ -92,6 +96,7 @@ const struct target *target_all(void)
 	return targets;
 }
 
+/* sm_90 is taken for sm_90a: code of ours for that chip always uses its own instructions. */
 const struct target *target_find(const char *name)
 {
 	if (strcmp(name, "sm_90") == 0)
@@ -102,6 +107,7 @@ const struct target *target_find(const char *name)
 	return NULL;
 }
 
+/* The word of reports and the data base. */
 const char *occupancy_limiter_text(enum occupancy_limiter limiter)
 {
 	static const char *const texts[] = {
@@ -119,7 +125,10 @@ static int64_t round_up(int64_t value, int64_t unit)
 	return (value + unit - 1) / unit * unit;
 }
 
-/* Blocks whose registers fit an SM, as cudaOccMaxBlocksPerSMRegsLimit counts them. */
+/*
+ * Blocks whose registers fit an SM, as cudaOccMaxBlocksPerSMRegsLimit counts them: a warp's
+ * registers are rounded up to whole units, and each of the four sub-partitions holds whole warps.
+ */
 static int64_t blocks_by_registers(const struct target *target, int64_t n_warps,
                                    int64_t registers_thread)
 {
@@ -134,6 +143,7 @@ static int64_t blocks_by_registers(const struct target *target, int64_t n_warps,
 	return warps_sm / n_warps;
 }
 
+/* Of the four limits the tightest counts. A block that needs more than it may have fits 0 times. */
 struct occupancy target_occupancy(const struct target *target, int64_t n_threads,
                                   int64_t registers_thread, int64_t shared_bytes)
 {

@@ -91,6 +91,7 @@ int64_t buffer_n_elems(const struct buffer *buffer)
 	return n;
 }
 
+/* Of one block; each extent is at most 1024, so that the product fits. */
 int64_t launch_n_threads(const struct launch *launch)
 {
 	return launch->threads[0] * launch->threads[1] * launch->threads[2];
@@ -133,6 +134,10 @@ const struct op_info *op_info(enum op_kind kind)
 	return &infos[kind];
 }
 
+/*
+ * What a message calls the operation; of an EVALUATE the function's own name, since "evaluate" is
+ * no word of the language.
+ */
 const char *op_title(const struct cx *cx, const struct op *op)
 {
 	if (op->kind == OP_evaluate && op->as.evaluate.value &&

@@ -3,6 +3,14 @@
  * the number of tabs. Names are looked up in the blocks around the place, inner ones first;
  * expressions are read by expr_parse. Everything is checked, as the text may come from anywhere,
  * and the program is verified at the end.
+ *
+ *     program     = "kernel" NAME ["of" NAME] ":" {given | scalar | param | launch}
+ *     launch      = ["implicit"] "launch" extents threads ":" {buffer | "swizzle" order} block
+ *     statement   = for | if | while | let | "sync()" | "pass" | store | operation
+ *     operation   = ID "(" {FIELD "=" operand} ")"
+ *
+ * Operands are read by the role that ops.def gives a field, so that a new op needs no code here.
+ * After the first mistake reading stops: `failed` makes every further step give nothing.
  */
 #include "analyzer/layout/layout.h"
 #include "analyzer/tile/tile.h"
@@ -21,6 +29,7 @@ struct known {
 	const struct buffer *buffer;
 };
 
+/* `known` is a stack: a block takes its names off again when it ends. */
 struct reader {
 	struct cx *cx;
 	struct expr_pool *pool;
@@ -35,6 +44,7 @@ struct reader {
 
 /* Cursor */
 
+/* NUL past the end. */
 static char peek(const struct reader *rd)
 {
 	return rd->at < rd->text.n ? rd->text.p[rd->at] : 0;
@@ -84,11 +94,13 @@ static bool accept(struct reader *rd, const char *text)
 	return true;
 }
 
+/* False with E0310 when something else stands here. */
 static bool expect(struct reader *rd, const char *text)
 {
 	return accept(rd, text) || fail(rd, rd->at, "expected '%s'", text);
 }
 
+/* Bytes of UTF-8 count as letters: names of the language may have any (Python reference, 2.3). */
 static bool is_word_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -109,6 +121,7 @@ static struct str word(struct reader *rd)
 	return (struct str){ rd->text.p + begin, rd->at - begin };
 }
 
+/* Interned; 0 after an error. */
 static sym_t name(struct reader *rd)
 {
 	return intern(rd->cx->names, word(rd));
@@ -189,7 +202,10 @@ static const struct known *find_known(const struct reader *rd, sym_t wanted)
 	return NULL;
 }
 
-/* A name alone is a variable or a rank-0 buffer, one with an index a load. */
+/*
+ * A name alone is a variable or a rank-0 buffer, one with an index a load; NULL for what is not
+ * known, on which expr_parse reports.
+ */
 static const struct expr *resolve(void *user, sym_t wanted, const struct expr *const *index,
                                   uint32_t n)
 {
@@ -249,11 +265,13 @@ static struct dtype type(struct reader *rd)
 	return out;
 }
 
+/* From here to the end of the block. */
 static void learn_var(struct reader *rd, const struct var *var)
 {
 	vec_push(rd->cx->arena, &rd->known, (struct known){ .name = var->name, .var = var });
 }
 
+/* As learn_var. */
 static void learn_buffer(struct reader *rd, const struct buffer *buffer)
 {
 	assert(buffer->rank <= MAX_RANK);
@@ -297,7 +315,10 @@ static void read_map(struct reader *rd, struct buffer *buffer)
 	rd->known.n = n_known;
 }
 
-/* `float16[128, 64] strides [64, 1]` */
+/*
+ * `float16[128, 64] strides [64, 1]`, then where the memory is: in another buffer, at an address,
+ * by a map or by an annotated layout.
+ */
 static void shape(struct reader *rd, struct buffer *buffer)
 {
 	buffer->type = type(rd);

@@ -1,3 +1,4 @@
+/* Element types: their names, and the bits of their values. */
 #include "analyzer/tile/types.h"
 
 #include <assert.h>
@@ -51,6 +52,7 @@ bool dtype_equal(struct dtype a, struct dtype b)
 	return a.kind == b.kind && a.bits == b.bits && a.lanes == b.lanes;
 }
 
+/* By the enum's order: all floating kinds stand together. */
 bool dtype_is_float(struct dtype type)
 {
 	return type.kind >= TYPE_FLOAT && type.kind <= TYPE_FLOAT4_E2M1;
@@ -61,6 +63,7 @@ bool dtype_is_int(struct dtype type)
 	return type.kind == TYPE_BOOL || type.kind == TYPE_INT || type.kind == TYPE_UINT;
 }
 
+/* Of all lanes. */
 uint32_t dtype_bits(struct dtype type)
 {
 	return (uint32_t)type.bits * type.lanes;
@@ -105,6 +108,7 @@ bool dtype_parse(struct str text, struct dtype *type)
 	return false;
 }
 
+/* "?" for a type without a name, which only a bug makes. */
 const char *dtype_name(struct dtype type, char text[32])
 {
 	const char *element = "?";
@@ -220,6 +224,7 @@ static uint64_t wrap_double(double value)
 	return rest < 0 ? -(uint64_t)-rest : (uint64_t)rest;
 }
 
+/* The n low bits, n from 0 to 64 and more. */
 static uint64_t low_bits(uint64_t bits, uint32_t n)
 {
 	return n >= 64 ? bits : bits & ((1ULL << n) - 1);
@@ -245,6 +250,10 @@ static uint64_t encode_float(struct dtype type, double value)
 	return type.kind == TYPE_TFLOAT ? bits << 13 : bits;
 }
 
+/*
+ * Integers wrap around, as a conversion to unsigned does in C; bool is whether the value is not 0.
+ * One element, whatever the type's lanes.
+ */
 uint64_t dtype_encode(struct dtype type, double value)
 {
 	switch ((enum type_kind)type.kind) {
@@ -267,6 +276,10 @@ uint64_t dtype_encode(struct dtype type, double value)
 	return 0;
 }
 
+/*
+ * float64 and float32 are the host's own formats (IEEE 754); the others have a few bits of
+ * mantissa, which a double holds exactly.
+ */
 static double decode_float(struct dtype type, uint64_t bits)
 {
 	uint32_t word = (uint32_t)bits;
@@ -322,6 +335,7 @@ static double int_to_double_odd(int64_t value)
 	return value < 0 ? -(double)magnitude : (double)magnitude;
 }
 
+/* Rounds once, as the hardware's own conversion of an int64 does. */
 uint64_t dtype_encode_int(struct dtype type, int64_t value)
 {
 	if (type.kind == TYPE_BOOL)
@@ -332,6 +346,7 @@ uint64_t dtype_encode_int(struct dtype type, int64_t value)
 	return encode_float(type, is_wide ? (double)value : int_to_double_odd(value));
 }
 
+/* Floats are truncated towards zero; what is narrower than 64 bits is extended by its sign. */
 int64_t dtype_decode_int(struct dtype type, uint64_t bits)
 {
 	if (dtype_is_float(type))
@@ -344,6 +359,7 @@ int64_t dtype_decode_int(struct dtype type, uint64_t bits)
 	return (int64_t)bits;
 }
 
+/* The value nearest to it that the type has. */
 double dtype_round(struct dtype type, double value)
 {
 	return dtype_decode(type, dtype_encode(type, value));

@@ -1,7 +1,8 @@
 /*
  * The tile program as it is written: control flow and elements. A parallel loop runs in chunks of
  * lanes, each statement for all lanes before the next; where it changes a thread's own array or
- * scalar, iteration by iteration.
+ * scalar, iteration by iteration. In a launch that names its threads these are the lanes outside
+ * parallel loops, again one statement after the other.
  */
 #include "sim/reference_internal.h"
 
@@ -14,11 +15,6 @@
 #include <string.h>
 
 static const uint64_t default_max_steps = 100000000000;
-
-/* Lanes that take part. */
-struct ref_mask {
-	uint8_t on[REFERENCE_LANES];
-};
 
 void ref_fail(struct ref *ref, const char *format, ...)
 {
@@ -47,7 +43,7 @@ void ref_count(struct ref *ref, uint64_t n_steps)
 
 void ref_store(struct ref_buffer *buffer, int64_t at, union cell cell, bool from_float)
 {
-	assert(at >= 0 && at < buffer->n_elems);
+	assert(at >= 0 && at < buffer->n_elems * buffer->n_copies);
 	buffer->cells[at] = cell_convert(cell, from_float, buffer->buffer->type, true);
 	if (buffer->written)
 		buffer->written[at] = 1;
@@ -56,9 +52,10 @@ void ref_store(struct ref_buffer *buffer, int64_t at, union cell cell, bool from
 /* ---- elements ---- */
 
 /* Element number under the lane's indices, -1 outside. */
-static int64_t element_at(const struct ref_buffer *buffer, const struct lanes *index, uint32_t lane)
+static int64_t element_at(const struct ref *ref, const struct ref_buffer *buffer,
+                          const struct lanes *index, uint32_t lane)
 {
-	int64_t at = 0;
+	int64_t at = buffer->n_copies > 1 && !ref->in_parallel ? lane * buffer->n_elems : 0;
 
 	for (uint32_t d = 0; d < buffer->buffer->rank; d++) {
 		int64_t i = lanes_at(&index[d], lane).i;
@@ -71,8 +68,18 @@ static int64_t element_at(const struct ref_buffer *buffer, const struct lanes *i
 
 static bool load_is_varying(void *user, const struct expr *load)
 {
-	(void)user;
-	(void)load;
+	const struct ref *ref = user;
+
+	return ref->by_thread && !ref->in_parallel && ref_is_private(load->as.buffer);
+}
+
+/* Which thread runs an iteration of a parallel loop is not known: all must have one value. */
+static bool copies_differ(const struct ref *ref, const struct ref_buffer *buffer, int64_t at)
+{
+	for (uint32_t t = 1; ref->in_parallel && t < buffer->n_copies; t++)
+		if (memcmp(&buffer->cells[at], &buffer->cells[t * buffer->n_elems + at],
+		           sizeof(union cell)) != 0)
+			return true;
 	return false;
 }
 
@@ -84,10 +91,12 @@ static void load_elements(void *user, const struct lane_load *load)
 
 	assert(e->kind == EXPR_LOAD && e->n_args == buffer->buffer->rank);
 	for (uint32_t lane = 0; lane < load->n; lane++) {
-		int64_t at = element_at(buffer, load->index, lane);
+		int64_t at = element_at(ref, buffer, load->index, lane);
 		union cell cell = at < 0 ? (union cell){ .i = 0 } : buffer->cells[at];
 		if (at < 0 && buffer->buffer->scope != SCOPE_GLOBAL)
 			load->poison[lane] |= POISON_BOUNDS;
+		if (at >= 0 && copies_differ(ref, buffer, at))
+			load->poison[lane] |= POISON_UNKNOWN;
 		if (!dtype_equal(e->type, buffer->buffer->type))
 			cell = cell_convert(cell, buffer->is_float, e->type, true);
 		load->out[lane] = cell;
@@ -121,10 +130,13 @@ static void run_store(struct ref *ref, const struct stmt *stmt, const struct ref
 		int64_t at;
 		if (!mask->on[lane])
 			continue;
-		at = element_at(buffer, index, lane);
+		at = element_at(ref, buffer, index, lane);
+		uint32_t n_copies = ref->in_parallel ? buffer->n_copies : 1;
+		for (uint32_t t = 0; at >= 0 && t < n_copies; t++)
+			ref_store(buffer, t * buffer->n_elems + at, lanes_at(&value, lane), value.is_float);
 		if (at >= 0)
-			ref_store(buffer, at, lanes_at(&value, lane), value.is_float);
-		else if (buffer->buffer->scope != SCOPE_GLOBAL)
+			continue;
+		if (buffer->buffer->scope != SCOPE_GLOBAL)
 			ref_fail(ref, "a store outside %s", sym_text(ref->cx->names, buffer->buffer->name));
 	}
 }
@@ -137,7 +149,7 @@ static void run_let(struct ref *ref, const struct stmt *stmt, const struct ref_m
 	union cell *cells;
 
 	check_poison(ref, &value, mask, "the value");
-	if (!value.stride) {
+	if (!value.stride && (!ref->by_thread || ref->in_parallel)) {
 		lane_eval_set(ref->eval, var,
 		              cell_convert(value.cells[0], value.is_float, var->type, true));
 		return;
@@ -251,22 +263,27 @@ static void run_parallel(struct ref *ref, const struct loop *loop)
 	uint32_t chunk = REFERENCE_LANES;
 	bool is_private = false;
 
-	if (lane_eval_n_lanes(ref->eval) != 1) {
+	if (ref->in_parallel) {
 		ref_fail(ref, "a parallel loop inside another");
 		return;
 	}
 	for (uint32_t d = 0; d < loop->n_vars; d++) {
-		extents[d] = lane_eval_int(ref->eval, loop->extents[d]);
+		struct lanes lanes = lane_eval_run(ref->eval, loop->extents[d]);
+		union cell cell;
+		if (!ref_agreed(ref, &lanes, "the extent", &cell))
+			return;
+		extents[d] = cell.i;
 		n = extents[d] > 0 ? n * extents[d] : 0;
 	}
 	tile_walk((struct block *)(uintptr_t)&loop->body, note_private_store, &is_private);
 	if (is_private)
 		chunk = 1;
+	ref_leave_threads(ref);
 	for (int64_t first = 0; first < n && !ref->stop; first += chunk) {
 		int64_t left = n - first;
 		run_chunk(ref, loop, extents, first, left < chunk ? (uint32_t)left : chunk);
 	}
-	lane_eval_set_lanes(ref->eval, 1);
+	ref_enter_threads(ref);
 	for (uint32_t d = 0; d < loop->n_vars; d++)
 		lane_eval_set_int(ref->eval, loop->vars[d], 0);
 }
@@ -289,12 +306,13 @@ static void run_loop(struct ref *ref, const struct loop *loop, const struct ref_
 static void run_stmt(struct ref *ref, const struct stmt *stmt, const struct ref_mask *mask)
 {
 	ref->stmt = stmt;
+	ref->mask = mask;
 	switch (stmt->kind) {
 	case STMT_OP:
-		if (lane_eval_n_lanes(ref->eval) != 1)
+		if (ref->in_parallel)
 			ref_fail(ref, "a tile operation inside a parallel loop");
 		else
-			ref_op(ref, &stmt->as.op);
+			ref_op_of_threads(ref, &stmt->as.op);
 		break;
 	case STMT_LOOP:
 		run_loop(ref, &stmt->as.loop, mask);
@@ -335,9 +353,33 @@ static void clear_buffers(struct ref *ref)
 			continue;
 		if (buffer->is_float)
 			cell.f = (double)NAN;
-		for (int64_t e = 0; e < buffer->n_elems; e++)
+		for (int64_t e = 0; e < buffer->n_elems * buffer->n_copies; e++)
 			buffer->cells[e] = cell;
 	}
+}
+
+/* All threads take part; a launch that does not name them runs as one. */
+static void open_threads(struct ref *ref, struct ref_mask *mask)
+{
+	const struct launch *launch = ref->launch;
+	int64_t n_threads = launch_n_threads(launch);
+
+	ref->by_thread = ref_names_threads(launch);
+	if (n_threads > REFERENCE_LANES) {
+		ref_fail(ref, "a block of more than %d threads", REFERENCE_LANES);
+		return;
+	}
+	for (uint32_t i = 0; i < ref->program->buffers.n; i++) {
+		struct ref_buffer *buffer = &ref->buffers[i];
+		if (!ref_is_private(buffer->buffer) || buffer->buffer->launch != launch->index)
+			continue;
+		buffer->n_copies = ref->by_thread ? (uint32_t)n_threads : 1;
+		buffer->cells =
+			arena_array(ref->arena, union cell, (size_t)buffer->n_elems * buffer->n_copies);
+	}
+	if (ref->by_thread)
+		memset(mask->on, 1, (size_t)n_threads);
+	ref_enter_threads(ref);
 }
 
 static void run_launch(struct ref *ref, const struct reference_options *options,
@@ -347,12 +389,11 @@ static void run_launch(struct ref *ref, const struct reference_options *options,
 	struct ref_mask mask = { { 1 } };
 	int64_t grid[3], n_blocks = 1, n_run;
 
+	open_threads(ref, &mask);
 	for (int i = 0; i < 3; i++) {
 		grid[i] = lane_eval_int(ref->eval, launch->grid[i]);
 		if (__builtin_mul_overflow(n_blocks, grid[i] > 0 ? grid[i] : 0, &n_blocks))
 			n_blocks = INT64_MAX;
-		if (launch->thread[i])
-			lane_eval_set_unknown(ref->eval, launch->thread[i]);
 	}
 	out->n_blocks += n_blocks;
 	n_run = options->blocks ? options->n_blocks : n_blocks;
@@ -427,6 +468,7 @@ static void open_state(struct ref *ref, const struct tensor_set *inputs, struct 
 		struct ref_buffer *buffer = &ref->buffers[i];
 		const struct tensor *tensor;
 		buffer->buffer = program->buffers.p[i];
+		buffer->n_copies = 1;
 		buffer->is_float = dtype_is_float(buffer->buffer->type);
 		tensor = tensor_of(inputs, buffer->buffer);
 		if (!tensor) {

@@ -15,8 +15,9 @@ struct ref_buffer {
 	int64_t shape[MAX_RANK], strides[MAX_RANK]; /* elements */
 	int64_t n_elems;
 	const int64_t *places; /* of a mapped tensor: where the row-major element lies; else NULL */
-	union cell *cells;
-	uint8_t *written; /* tensor parameters only */
+	union cell *cells; /* of a thread's own array: one copy after another, by thread */
+	uint32_t n_copies; /* 1, or the number of threads */
+	uint8_t *written;  /* tensor parameters only */
 	bool is_float;
 };
 
@@ -26,6 +27,11 @@ struct ref_elems {
 	int64_t *at;
 	int64_t n;
 	size_t cap;
+};
+
+/* Lanes that take part. */
+struct ref_mask {
+	uint8_t on[REFERENCE_LANES];
 };
 
 struct ref {
@@ -40,6 +46,12 @@ struct ref {
 	struct ref_elems elems[3];
 	double *matrices[3];
 	size_t matrix_cap[3];
+	/* A launch that names its threads: lanes are threads, and each has its own arrays. */
+	bool by_thread;
+	bool in_parallel;            /* lanes are iterations of a parallel loop */
+	uint32_t thread;             /* the one whose own arrays an operation means */
+	const struct ref_mask *mask; /* of the statement that runs */
+	union cell *thread_lanes[3]; /* threadIdx.x, .y, .z */
 	const struct stmt *stmt;
 	uint64_t n_steps, max_steps;
 	bool stop; /* something was reported */
@@ -51,5 +63,22 @@ void ref_count(struct ref *ref, uint64_t n_steps);
 /* Stores a converted value; `from_float` tells the cell's kind. */
 void ref_store(struct ref_buffer *buffer, int64_t at, union cell cell, bool from_float);
 void ref_op(struct ref *ref, const struct op *op);
+/*
+ * The value of an expression that the threads of the mask must agree on; false after a failure.
+ * `what` names it: "an index".
+ */
+bool ref_agreed(struct ref *ref, const struct lanes *lanes, const char *what, union cell *out);
+/* ---- reference_threads.c ---- */
+
+/* Does a statement of the launch read the number of its thread? */
+bool ref_names_threads(const struct launch *launch);
+/* Makes lanes threads again: at the begin of a launch, and behind a parallel loop. */
+void ref_enter_threads(struct ref *ref);
+/* Before a parallel loop: what differs between threads has no value in it. */
+void ref_leave_threads(struct ref *ref);
+/* Is the buffer an array of which each thread has its own? */
+bool ref_is_private(const struct buffer *buffer);
+/* An operation of the threads of ref->mask: once, or once a thread on arrays of their own. */
+void ref_op_of_threads(struct ref *ref, const struct op *op);
 
 #endif

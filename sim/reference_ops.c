@@ -47,9 +47,10 @@ static const struct ref_elems *gather(struct ref *ref, const struct region *regi
 	elems->buffer = &ref->buffers[region->buffer->id];
 	for (uint32_t d = 0; d < rank; d++) {
 		struct lanes lanes = lane_eval_run(ref->eval, region->min[d]);
-		if (lanes_poison(&lanes, 0))
-			ref_fail(ref, "an index comes from %s", poison_text(lanes_poison(&lanes, 0)));
-		min[d] = lanes_at(&lanes, 0).i;
+		union cell cell;
+		if (!ref_agreed(ref, &lanes, "an index", &cell))
+			return NULL;
+		min[d] = cell.i;
 		n *= region->extent[d];
 	}
 	assert(rank > 0 && n > 0);
@@ -69,6 +70,8 @@ static const struct ref_elems *gather(struct ref *ref, const struct region *regi
 	}
 	for (int64_t i = 0; i < n && region->buffer->scope != SCOPE_GLOBAL; i++)
 		n_outside += elems->at[i] < 0;
+	for (int64_t i = 0; i < n && elems->buffer->n_copies > 1; i++)
+		elems->at[i] += elems->at[i] < 0 ? 0 : ref->thread * elems->buffer->n_elems;
 	if (n_outside)
 		ref_fail(ref, "%" PRId64 " elements of the region are outside %s", n_outside,
 		         sym_text(ref->cx->names, region->buffer->name));
@@ -102,15 +105,13 @@ static void run_fill(struct ref *ref, const struct op_fill *op)
 	const struct ref_elems *dst = gather(ref, &op->dst, 0);
 	struct lanes value = lane_eval_run(ref->eval, op->value);
 
-	if (!dst)
+	union cell cell;
+
+	if (!dst || !ref_agreed(ref, &value, "the value", &cell))
 		return;
-	if (lanes_poison(&value, 0)) {
-		ref_fail(ref, "the value comes from %s", poison_text(lanes_poison(&value, 0)));
-		return;
-	}
 	for (int64_t i = 0; i < dst->n; i++)
 		if (dst->at[i] >= 0)
-			ref_store(dst->buffer, dst->at[i], lanes_at(&value, 0), value.is_float);
+			ref_store(dst->buffer, dst->at[i], cell, value.is_float);
 }
 
 /* ---- gemm ---- */

@@ -3,7 +3,8 @@
  *
  * termination: every thread of a block meets the same barriers, whatever the trip counts, when no
  * barrier stands under a condition or in a loop whose extent may differ between threads; waits for
- * cp.async groups end by themselves.
+ * cp.async groups end by themselves. A barrier under a condition on the thread number has been
+ * executed by then (check_run.c), which found all threads there or names one that is not.
  */
 #include "analyzer/check/check_internal.h"
 
@@ -55,32 +56,54 @@ void check_budget(struct check *check)
 	             shared, limit, (long long)check->warp->n_threads, MAX_BLOCK_THREADS);
 }
 
+/* What decides whether a thread gets somewhere. */
+enum reach {
+	REACH_ALL,     /* nothing that differs between threads */
+	REACH_NUMBERS, /* thread numbers and loop variables */
+	REACH_DATA,    /* values that threads computed or loaded */
+};
+
 struct varies {
 	const struct var *tid;
-	bool found;
+	enum reach reach;
 };
 
 static void visit_expr(void *user, const struct expr *e)
 {
 	struct varies *varies = user;
 
-	if ((e->kind == EXPR_REG && !e->as.reg->is_uniform) || e->kind == EXPR_CALL ||
-	    (e->kind == EXPR_VAR && e->as.var == varies->tid))
-		varies->found = true;
+	if ((e->kind == EXPR_REG && !e->as.reg->is_uniform) || e->kind == EXPR_CALL)
+		varies->reach = REACH_DATA;
+	else if (e->kind == EXPR_VAR && e->as.var == varies->tid && varies->reach == REACH_ALL)
+		varies->reach = REACH_NUMBERS;
 }
 
-static bool may_differ(const struct check *check, const struct expr *e)
+/* What decides below a condition or an extent `e`. */
+static enum reach below(const struct check *check, const struct expr *e, enum reach around)
 {
-	struct varies varies = { check->warp->tid, false };
+	struct varies varies = { check->warp->tid, around };
 
 	expr_walk(e, visit_expr, &varies);
-	return varies.found;
+	return varies.reach;
 }
 
-/* Number of barriers in a block; `divergent` when threads may disagree on getting there. */
-static uint64_t walk_barriers(struct check *check, const struct wblock *block, bool divergent)
+static void find_barrier(struct check *check, const struct wnode *node, enum reach reach)
+{
+	struct finding finding = { PROPERTY_TERMINATION, PROPERTY_NOT_PROVED, node->span, "" };
+
+	if (reach == REACH_DATA)
+		check_found(check, finding, "whether all threads come to this barrier depends on data");
+	else if (reach == REACH_NUMBERS && !check->run_is_whole)
+		check_found(check, finding,
+		            "whether all threads come to this barrier depends on their numbers and on "
+		            "sizes known at run time");
+}
+
+/* Number of barriers in a block, each looked at. */
+static uint64_t walk_barriers(struct check *check, const struct wblock *block, enum reach reach)
 {
 	uint64_t n = 0;
+	enum reach inner;
 
 	for (uint32_t i = 0; i < block->nodes.n; i++) {
 		const struct wnode *node = block->nodes.p[i];
@@ -89,29 +112,25 @@ static uint64_t walk_barriers(struct check *check, const struct wblock *block, b
 			if (node->as.inst.kind != WOP_barrier)
 				break;
 			n++;
-			if (divergent)
-				check_found(
-					check,
-					(struct finding){ PROPERTY_TERMINATION, PROPERTY_VIOLATED, node->span, "" },
-					"a barrier under a condition that differs between threads");
+			inner = node->as.inst.predicate ? below(check, node->as.inst.predicate, reach) : reach;
+			find_barrier(check, node, inner);
 			break;
 		case WNODE_LOOP:
-			n += walk_barriers(check, &node->as.loop.body,
-			                   divergent || may_differ(check, node->as.loop.extent));
+			inner = below(check, node->as.loop.extent, reach);
+			n += walk_barriers(check, &node->as.loop.body, inner);
 			break;
 		case WNODE_IF:
-			n += walk_barriers(check, &node->as.if_.then,
-			                   divergent || may_differ(check, node->as.if_.condition));
-			n += walk_barriers(check, &node->as.if_.otherwise,
-			                   divergent || may_differ(check, node->as.if_.condition));
+			inner = below(check, node->as.if_.condition, reach);
+			n += walk_barriers(check, &node->as.if_.then, inner);
+			n += walk_barriers(check, &node->as.if_.otherwise, inner);
 			break;
 		case WNODE_WHILE:
 			check_found(
 				check,
 				(struct finding){ PROPERTY_TERMINATION, PROPERTY_NOT_PROVED, node->span, "" },
 				"how often a while loop runs is not known");
-			n += walk_barriers(check, &node->as.while_.body,
-			                   divergent || may_differ(check, node->as.while_.condition));
+			inner = below(check, node->as.while_.condition, reach);
+			n += walk_barriers(check, &node->as.while_.body, inner);
 			break;
 		}
 	}
@@ -120,7 +139,7 @@ static uint64_t walk_barriers(struct check *check, const struct wblock *block, b
 
 void check_termination(struct check *check)
 {
-	uint64_t n = walk_barriers(check, &check->warp->body, false);
+	uint64_t n = walk_barriers(check, &check->warp->body, REACH_ALL);
 
 	check_proved(check, PROPERTY_TERMINATION,
 	             "%llu barriers, all met by every thread at any trip count", (unsigned long long)n);

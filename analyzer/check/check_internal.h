@@ -16,6 +16,7 @@ struct check {
 	struct property_list *out;
 	uint32_t n_found[N_PROPERTIES]; /* rows so far that are not "proved" */
 	int64_t n_elems_seen[N_PROPERTIES];
+	bool run_is_whole; /* check_run executed every address and condition that the program has */
 };
 
 /* At most this many elements times replicas are enumerated for one question. */
@@ -41,7 +42,7 @@ const char *check_index_text(struct check *check, const int64_t *index,
 void check_layouts(struct check *check);
 /* check_replicas.c */
 void check_replicas(struct check *check);
-/* check_run.c: happens-before, bounds, alignment. */
+/* check_run.c: happens-before, bounds, alignment; barriers that only some threads reach. */
 void check_run(struct check *check);
 /* check_budget.c: budget, termination. */
 void check_budget(struct check *check);

@@ -11,9 +11,10 @@
  * place of var, no shared address in the body changes. What is in flight is at most P iterations
  * old, so the state after P iterations depends on var mod P only, and what holds in the second P
  * iterations holds in all that follow.  A loop without a period of at most 8 runs in full, up to a
- * limit. Blocks: the corners of the grid, which is enough when addresses in shared memory do not
- * depend on the block and global offsets grow with the block numbers; predicates elsewhere only
- * remove accesses.
+ * limit. Conditions in the body must let the same threads through from the second period to the
+ * last. Blocks: the corners of the grid, which is enough when addresses in shared memory do not
+ * depend on the block and global offsets grow with the block numbers; predicates on global memory
+ * only remove accesses.
  */
 #include "analyzer/check/check_internal.h"
 
@@ -27,8 +28,16 @@ enum { MAX_PERIOD = 8, MAX_STEPS = 1 << 22, NO_THREAD = -1, MANY_THREADS = -2 };
 struct granule {
 	int32_t writer, reader; /* thread, NO_THREAD or MANY_THREADS */
 	uint32_t write_interval, read_interval;
+	const struct wnode *write_node, *read_node; /* what they ran */
 	uint32_t group; /* cp.async group + 1 that is in flight or was last; 0: none */
 	int32_t group_thread;
+};
+
+/* The groups of copies of a thread. */
+struct copy_groups {
+	uint32_t n;                     /* committed */
+	uint32_t n_done;                /* that waits have covered */
+	vec_of(uint32_t) done_interval; /* by group, of those */
 };
 
 struct piece {
@@ -50,14 +59,14 @@ struct run {
 	bool *active;
 	int64_t *offsets, *conditions; /* scratch, one a thread */
 	bool *mask;
-	struct piece *pieces; /* by wshared id */
-	bool is_uniform;      /* no shared address and no condition depends on the block */
-	struct map codes;     /* expression id -> struct expr_code * */
+	struct piece *pieces;             /* by wshared id */
+	bool is_uniform;                  /* no shared address and no condition depends on the block */
+	vec_of(const struct var *) inner; /* loops around, while a longer one's period is sought */
+	struct map codes;                 /* expression id -> struct expr_code * */
 	uint32_t interval;
-	uint32_t n_groups;              /* committed */
-	uint32_t n_done;                /* groups that waits have covered */
-	vec_of(uint32_t) done_interval; /* by group */
-	bool only_global; /* another corner of the grid: shared memory is as in the first */
+	struct copy_groups *groups; /* of cp.async, by thread */
+	const struct wnode *split;  /* the innermost if or loop around that lets only some threads in */
+	bool only_global;           /* another corner of the grid: shared memory is as in the first */
 	int64_t n_steps;
 	int64_t n_accesses;
 	struct limit limit; /* something could not be decided at all */
@@ -102,58 +111,81 @@ static void predicate_mask(struct run *run, const struct expr *predicate, bool *
 
 /* ---- shared memory ---- */
 
-/* One granule touched by one thread; gives what is wrong, or NULL. */
-static const char *touch_read(struct run *run, struct granule *g, int32_t thread, int32_t *other)
+struct shared_touch {
+	const struct wnode *node;
+	const struct waddr *addr;
+	int64_t bytes;
+	bool is_write, async;
+};
+
+/* What is wrong with an access, beside whose. */
+struct order_fault {
+	const char *what; /* NULL: nothing */
+	int32_t other;
+	const struct wnode *node; /* what the other one ran */
+};
+
+/* A granule that a copy writes, in flight or not ordered with `thread`. */
+static bool meets_copy(struct run *run, const struct granule *g, int32_t thread,
+                       struct order_fault *fault)
 {
-	if (g->group > run->n_done) {
-		*other = g->group_thread;
-		return "reads what a copy still in flight writes, issued by";
-	}
-	if (g->group && run->done_interval.p[g->group - 1] == run->interval &&
-	    g->group_thread != thread) {
-		*other = g->group_thread;
-		return "reads, without a barrier after the wait, what was copied by";
-	}
-	if (g->writer >= 0 && g->writer != thread && g->write_interval == run->interval) {
-		*other = g->writer;
-		return "reads, without a barrier in between, what was written by";
-	}
+	const struct copy_groups *groups = g->group ? &run->groups[g->group_thread] : NULL;
+
+	if (!groups)
+		return false;
+	if (g->group > groups->n_done)
+		fault->what = "while a copy into it is still in flight, issued by";
+	else if (groups->done_interval.p[g->group - 1] == run->interval && g->group_thread != thread)
+		fault->what = "without a barrier behind the wait for the copy by";
+	else
+		return false;
+	fault->other = g->group_thread;
+	fault->node = g->write_node;
+	return true;
+}
+
+/* A granule that another thread has written since the last barrier. */
+static bool meets_write(struct run *run, const struct granule *g, int32_t thread,
+                        struct order_fault *fault)
+{
+	if (g->writer < 0 || g->writer == thread || g->write_interval != run->interval)
+		return false;
+	*fault =
+		(struct order_fault){ "without a barrier behind the write by", g->writer, g->write_node };
+	return true;
+}
+
+static void touch_read(struct run *run, struct granule *g, int32_t thread, const struct wnode *node,
+                       struct order_fault *fault)
+{
+	if (meets_copy(run, g, thread, fault) || meets_write(run, g, thread, fault))
+		return;
 	if (g->read_interval == run->interval && g->reader != NO_THREAD)
 		g->reader = g->reader == thread ? thread : MANY_THREADS;
 	else
 		g->reader = thread;
 	g->read_interval = run->interval;
-	return NULL;
+	g->read_node = node;
 }
 
-static const char *touch_write(struct run *run, struct granule *g, int32_t thread, int32_t *other)
+static void touch_write(struct run *run, struct granule *g, int32_t thread,
+                        struct order_fault *fault)
 {
-	if (g->group > run->n_done) {
-		*other = g->group_thread;
-		return "writes where a copy is still in flight, issued by";
-	}
-	if (g->group && run->done_interval.p[g->group - 1] == run->interval &&
-	    g->group_thread != thread) {
-		*other = g->group_thread;
-		return "writes, without a barrier after the wait, over a copy by";
-	}
-	if (g->writer >= 0 && g->writer != thread && g->write_interval == run->interval) {
-		*other = g->writer;
-		return "writes, without a barrier in between, over a write by";
-	}
-	if (g->read_interval == run->interval && g->reader != NO_THREAD && g->reader != thread) {
-		*other = g->reader;
-		return "writes, without a barrier in between, what is read by";
-	}
-	return NULL;
+	if (meets_copy(run, g, thread, fault) || meets_write(run, g, thread, fault))
+		return;
+	if (g->read_interval == run->interval && g->reader != NO_THREAD && g->reader != thread)
+		*fault =
+			(struct order_fault){ "without a barrier behind the read by", g->reader, g->read_node };
 }
 
-static void complete_write(struct run *run, struct granule *g, int32_t thread, bool async)
+static void complete_write(struct run *run, struct granule *g, int32_t thread,
+                           const struct shared_touch *touch)
 {
 	g->reader = NO_THREAD;
-	if (async) {
+	g->write_node = touch->node;
+	if (touch->async) {
 		g->writer = NO_THREAD;
-		g->group = run->n_groups + 1;
+		g->group = run->groups[thread].n + 1;
 		g->group_thread = thread;
 		return;
 	}
@@ -162,23 +194,10 @@ static void complete_write(struct run *run, struct granule *g, int32_t thread, b
 	g->write_interval = run->interval;
 }
 
-struct shared_touch {
-	const struct wnode *node;
-	const struct waddr *addr;
-	int64_t bytes;
-	bool is_write, async;
-};
-
 static const char *shared_name(const struct run *run, const struct wshared *shared)
 {
 	return sym_text(run->check->cx->names, shared->name);
 }
-
-/* What is wrong with an access, beside whose. */
-struct order_fault {
-	const char *what; /* NULL: nothing */
-	int32_t other;
-};
 
 static void report_order(struct run *run, const struct shared_touch *touch, int32_t thread,
                          int64_t offset, const struct order_fault *fault)
@@ -190,8 +209,9 @@ static void report_order(struct run *run, const struct shared_touch *touch, int3
 	struct finding finding = { PROPERTY_HAPPENS_BEFORE, PROPERTY_VIOLATED, touch->node->span,
 		                       shared_name(run, touch->addr->shared) };
 
-	check_found(run->check, finding, "thread %d %s %s, byte %lld", (int)thread, fault->what, who,
-	            (long long)offset);
+	check_found(run->check, finding, "thread %d %s byte %lld %s %s in line %u", (int)thread,
+	            touch->is_write ? "writes" : "reads", (long long)offset, fault->what, who,
+	            source_line(&run->check->cx->sources, fault->node->span));
 }
 
 /* One thread's access: bounds, alignment, order. False after the first violation. */
@@ -200,7 +220,7 @@ static bool touch_shared(struct run *run, const struct shared_touch *touch, int3
 {
 	const struct wshared *shared = touch->addr->shared;
 	struct piece *piece = &run->pieces[shared->id];
-	struct order_fault fault = { NULL, NO_THREAD };
+	struct order_fault fault = { NULL, NO_THREAD, NULL };
 
 	run->n_accesses++;
 	if (offset < 0 || offset + touch->bytes > wshared_bytes(shared)) {
@@ -222,10 +242,12 @@ static bool touch_shared(struct run *run, const struct shared_touch *touch, int3
 	for (int64_t g = offset / piece->granule_bytes;
 	     g <= (offset + touch->bytes - 1) / piece->granule_bytes && !fault.what; g++) {
 		struct granule *granule = &piece->granules[g];
-		fault.what = touch->is_write ? touch_write(run, granule, thread, &fault.other)
-		                             : touch_read(run, granule, thread, &fault.other);
+		if (touch->is_write)
+			touch_write(run, granule, thread, &fault);
+		else
+			touch_read(run, granule, thread, touch->node, &fault);
 		if (!fault.what && touch->is_write)
-			complete_write(run, granule, thread, touch->async);
+			complete_write(run, granule, thread, touch);
 	}
 	if (fault.what)
 		report_order(run, touch, thread, offset, &fault);
@@ -325,11 +347,22 @@ static void run_global(struct run *run, const struct wnode *node, const struct w
 
 /* ---- instructions ---- */
 
-static void run_wait(struct run *run, int64_t n_pending)
+static void run_commit(struct run *run, const struct winst *inst)
 {
-	while ((int64_t)run->n_groups - run->n_done > n_pending) {
-		vec_push(run->check->cx->arena, &run->done_interval, run->interval);
-		run->n_done++;
+	predicate_mask(run, inst->predicate, run->mask);
+	for (int64_t t = 0; t < run->warp->n_threads; t++)
+		run->groups[t].n += run->mask[t];
+}
+
+static void run_wait(struct run *run, const struct winst *inst)
+{
+	predicate_mask(run, inst->predicate, run->mask);
+	for (int64_t t = 0; t < run->warp->n_threads; t++) {
+		struct copy_groups *groups = &run->groups[t];
+		while (run->mask[t] && groups->n - groups->n_done > inst->as.cp_async_wait.n_pending) {
+			vec_push(run->check->cx->arena, &groups->done_interval, run->interval);
+			groups->n_done++;
+		}
 	}
 }
 
@@ -353,19 +386,51 @@ static void run_memory(struct run *run, const struct wnode *node)
 	}
 }
 
+/* The first thread whose mask has this value; NO_THREAD: none. */
+static int64_t first_thread(const struct run *run, bool value)
+{
+	for (int64_t t = 0; t < run->warp->n_threads; t++)
+		if (run->mask[t] == value)
+			return t;
+	return NO_THREAD;
+}
+
+/* All threads of the block must come, or none. */
+static void run_barrier(struct run *run, const struct wnode *node)
+{
+	struct finding finding = { PROPERTY_TERMINATION, PROPERTY_VIOLATED, node->span, "" };
+	const char *where = "its condition";
+
+	predicate_mask(run, node->as.inst.predicate, run->mask);
+	int64_t here = first_thread(run, true), elsewhere = first_thread(run, false);
+	if (here == NO_THREAD)
+		return;
+	run->interval++;
+	if (elsewhere == NO_THREAD || run->check->n_found[PROPERTY_TERMINATION])
+		return;
+	if (!node->as.inst.predicate && run->split)
+		where = arena_printf(run->check->cx->arena, "the %s in line %u",
+		                     run->split->kind == WNODE_IF ? "if" : "loop",
+		                     source_line(&run->check->cx->sources, run->split->span));
+	check_found(run->check, finding,
+	            "deadlock: thread %lld waits at this barrier, thread %lld never comes, %s keeps it "
+	            "away",
+	            (long long)here, (long long)elsewhere, where);
+}
+
 static void run_inst(struct run *run, const struct wnode *node)
 {
 	const struct winst *inst = &node->as.inst;
 
 	switch (inst->kind) {
 	case WOP_barrier:
-		run->interval++;
+		run_barrier(run, node);
 		return;
 	case WOP_cp_async_commit:
-		run->n_groups++;
+		run_commit(run, inst);
 		return;
 	case WOP_cp_async_wait:
-		run_wait(run, inst->as.cp_async_wait.n_pending);
+		run_wait(run, inst);
 		return;
 	case WOP_ld:
 	case WOP_st:
@@ -447,43 +512,176 @@ static bool depends_on_block(const struct run *run, const struct wblock *block)
 
 static void run_block(struct run *run, const struct wblock *block);
 
-/* Does replacing var by var + period change a shared address in the block? */
-static bool is_periodic(struct run *run, const struct wblock *block, const struct var *var,
-                        int64_t period)
+/* Does the block touch shared memory, or count intervals or groups of copies? */
+static bool has_effect(const struct wblock *block)
 {
-	struct check *check = run->check;
-	const struct expr *shifted = expr_add_int(check->pool, expr_of_var(check->pool, var), period);
-	struct expr_subst subst = { 0 };
 	bool is_write;
 
-	map_set(check->cx->arena, &subst.of_var, var->id, (void *)(uintptr_t)shifted);
 	for (uint32_t i = 0; i < block->nodes.n; i++) {
 		const struct wnode *node = block->nodes.p[i];
-		const struct waddr *addr =
-			node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, &is_write) : NULL;
-		if (addr && expr_substitute(check->pool, addr->offset, &subst) != addr->offset)
-			return false;
-		if (node->kind == WNODE_LOOP && !is_periodic(run, &node->as.loop.body, var, period))
-			return false;
-		if (node->kind == WNODE_IF && (!is_periodic(run, &node->as.if_.then, var, period) ||
-		                               !is_periodic(run, &node->as.if_.otherwise, var, period)))
-			return false;
+		switch (node->kind) {
+		case WNODE_INST:
+			if (winst_shared_addr(&node->as.inst, &is_write) || node->as.inst.kind == WOP_barrier ||
+			    node->as.inst.kind == WOP_cp_async_commit ||
+			    node->as.inst.kind == WOP_cp_async_wait)
+				return true;
+			break;
+		case WNODE_LOOP:
+			if (has_effect(&node->as.loop.body))
+				return true;
+			break;
+		case WNODE_IF:
+			if (has_effect(&node->as.if_.then) || has_effect(&node->as.if_.otherwise))
+				return true;
+			break;
+		case WNODE_WHILE:
+			return true;
+		}
 	}
+	return false;
+}
+
+/* A loop that may be shortened to its first 2 periods and its last one. */
+struct shortened {
+	const struct var *var;
+	int64_t extent, period;
+	struct expr_subst shift; /* var -> var + period */
+};
+
+/* Does a condition let the same threads through in all iterations left out or next to them? */
+static bool is_steady(struct run *run, const struct shortened *loop, const struct expr *condition)
+{
+	bool by_thread = expr_uses(condition, run->warp->tid);
+	int64_t *values = run->values, n_threads = by_thread ? run->warp->n_threads : 1;
+	int64_t first = loop->period, end = loop->extent - loop->period, tid = run->warp->tid->id;
+
+	if (expr_substitute(run->check->pool, condition, &loop->shift) == condition)
+		return true;
+	if (!condition->is_index || (end - first) * n_threads > MAX_STEPS / 16)
+		return false;
+	for (uint32_t i = 0; i < run->inner.n; i++)
+		if (expr_uses(condition, run->inner.p[i]))
+			return false;
+	for (int64_t t = 0; t < n_threads; t++) {
+		values[tid] = t;
+		values[loop->var->id] = first;
+		bool wanted = expr_eval_int(condition, values) != 0;
+		for (int64_t i = first; i < end; i++) {
+			values[loop->var->id] = i;
+			if ((expr_eval_int(condition, values) != 0) != wanted)
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool is_periodic(struct run *run, const struct wblock *block, const struct shortened *loop);
+
+static bool is_inst_periodic(struct run *run, const struct winst *inst,
+                             const struct shortened *loop)
+{
+	bool is_write;
+	const struct waddr *addr = winst_shared_addr(inst, &is_write);
+
+	if (inst->kind == WOP_barrier && inst->predicate)
+		return is_steady(run, loop, inst->predicate);
+	if (!addr)
+		return true;
+	if (inst->kind != WOP_cp_async && inst->predicate && !is_steady(run, loop, inst->predicate))
+		return false;
+	return expr_substitute(run->check->pool, addr->offset, &loop->shift) == addr->offset;
+}
+
+static bool is_node_periodic(struct run *run, const struct wnode *node,
+                             const struct shortened *loop)
+{
+	bool ok = true;
+
+	switch (node->kind) {
+	case WNODE_INST:
+		return is_inst_periodic(run, &node->as.inst, loop);
+	case WNODE_LOOP:
+		if (!has_effect(&node->as.loop.body))
+			return true;
+		vec_push(run->check->cx->arena, &run->inner, node->as.loop.var);
+		ok = expr_substitute(run->check->pool, node->as.loop.extent, &loop->shift) ==
+		         node->as.loop.extent &&
+		     is_periodic(run, &node->as.loop.body, loop);
+		run->inner.n--;
+		return ok;
+	case WNODE_IF:
+		if (!has_effect(&node->as.if_.then) && !has_effect(&node->as.if_.otherwise))
+			return true;
+		return is_steady(run, loop, node->as.if_.condition) &&
+		       is_periodic(run, &node->as.if_.then, loop) &&
+		       is_periodic(run, &node->as.if_.otherwise, loop);
+	case WNODE_WHILE:
+		return false;
+	}
+	return ok;
+}
+
+/* Does replacing var by var + period change what the block does to shared memory? */
+static bool is_periodic(struct run *run, const struct wblock *block, const struct shortened *loop)
+{
+	for (uint32_t i = 0; i < block->nodes.n; i++)
+		if (!is_node_periodic(run, block->nodes.p[i], loop))
+			return false;
 	return true;
 }
 
 /* The smallest period of a loop that is long enough to skip its middle; 0: all iterations run. */
 static int64_t period_of(struct run *run, const struct wnode *node, int64_t extent)
 {
-	for (int64_t period = 1; period <= MAX_PERIOD && extent > 4 * period + 1; period++)
-		if (is_periodic(run, &node->as.loop.body, node->as.loop.var, period))
-			return period;
+	struct expr_pool *pool = run->check->pool;
+	struct shortened loop = { .var = node->as.loop.var, .extent = extent };
+
+	for (loop.period = 1; loop.period <= MAX_PERIOD && extent > 4 * loop.period + 1;
+	     loop.period++) {
+		const struct expr *next = expr_add_int(pool, expr_of_var(pool, loop.var), loop.period);
+		map_set(run->check->cx->arena, &loop.shift.of_var, loop.var->id, (void *)(uintptr_t)next);
+		if (is_periodic(run, &node->as.loop.body, &loop))
+			return loop.period;
+	}
 	return 0;
+}
+
+/* Threads that `mask` leaves of those that got here; `any` tells whether there are some. */
+static bool narrow(struct run *run, const struct wnode *node, const bool *before, bool *mask)
+{
+	bool any = false, all = true;
+
+	for (int64_t t = 0; t < run->warp->n_threads; t++) {
+		mask[t] = mask[t] && before[t];
+		any |= mask[t];
+		all &= mask[t] == before[t];
+	}
+	run->active = mask;
+	if (!all)
+		run->split = node;
+	return any;
+}
+
+/* The threads' trip counts; their largest. */
+static int64_t trip_counts(struct run *run, const struct expr *extent, int64_t *counts)
+{
+	int64_t most = 0;
+
+	evaluate(run, extent, counts);
+	for (int64_t t = 0; t < run->warp->n_threads; t++)
+		if (run->active[t] && counts[t] > most)
+			most = counts[t];
+	return most;
 }
 
 static void run_loop(struct run *run, const struct wnode *node)
 {
 	const struct expr *extent = node->as.loop.extent;
+	struct arena *arena = run->check->cx->arena;
+	bool *before = run->active, *mask = before;
+	const struct wnode *split = run->split;
+	size_t n_threads = (size_t)run->warp->n_threads;
+	bool differs = expr_uses(extent, run->warp->tid);
 
 	if (run->only_global && !touches_global(&node->as.loop.body))
 		return;
@@ -491,14 +689,23 @@ static void run_loop(struct run *run, const struct wnode *node)
 		give_up(&run->limit, node->span, "how often a loop runs is only known at run time");
 		return;
 	}
-	int64_t n = expr_eval_int(extent, run->values),
-			period = node->as.loop.unroll ? 0 : period_of(run, node, n);
+	int64_t *counts = arena_array(arena, int64_t, n_threads);
+	int64_t n = trip_counts(run, extent, counts),
+			period = node->as.loop.unroll || differs ? 0 : period_of(run, node, n);
+	if (differs)
+		mask = arena_array(arena, bool, n_threads);
 	for (int64_t i = 0; i < n; i++) {
 		if (period && i == 2 * period)
 			i += (n - period - 1 - i) / period * period;
+		for (size_t t = 0; differs && t < n_threads; t++)
+			mask[t] = i < counts[t];
+		if (differs)
+			narrow(run, node, before, mask);
 		run->values[node->as.loop.var->id] = i;
 		run_block(run, &node->as.loop.body);
 	}
+	run->active = before;
+	run->split = split;
 }
 
 static void run_if(struct run *run, const struct wnode *node)
@@ -506,26 +713,24 @@ static void run_if(struct run *run, const struct wnode *node)
 	int64_t n = run->warp->n_threads;
 	bool *before = run->active, *mask = arena_array(run->check->cx->arena, bool, (size_t)n);
 	int64_t *values = arena_array(run->check->cx->arena, int64_t, (size_t)n);
+	const struct wnode *split = run->split;
 
 	if (!evaluate(run, node->as.if_.condition, values)) {
 		run_block(run, &node->as.if_.then);
 		run_block(run, &node->as.if_.otherwise);
 		return;
 	}
-	bool any = false, none = false;
-	for (int64_t t = 0; t < n; t++) {
-		mask[t] = before[t] && values[t];
-		any |= mask[t];
-		none |= before[t] && !values[t];
-	}
-	run->active = mask;
-	if (any)
+	for (int64_t t = 0; t < n; t++)
+		mask[t] = values[t] != 0;
+	if (narrow(run, node, before, mask))
 		run_block(run, &node->as.if_.then);
 	for (int64_t t = 0; t < n; t++)
-		mask[t] = before[t] && !values[t];
-	if (none)
+		mask[t] = values[t] == 0;
+	run->split = split;
+	if (narrow(run, node, before, mask))
 		run_block(run, &node->as.if_.otherwise);
 	run->active = before;
+	run->split = split;
 }
 
 static void run_block(struct run *run, const struct wblock *block)
@@ -580,12 +785,13 @@ static void narrow_granules(struct run *run, const struct wblock *block)
 static void reset_memory(struct run *run)
 {
 	run->interval = 1;
-	run->n_groups = run->n_done = 0;
-	run->done_interval.n = 0;
+	for (int64_t t = 0; t < run->warp->n_threads; t++)
+		run->groups[t].n = run->groups[t].n_done = run->groups[t].done_interval.n = 0;
 	for (uint32_t i = 0; i < run->warp->shareds.n; i++)
 		for (int64_t g = 0; g < run->pieces[i].n; g++)
-			run->pieces[i].granules[g] =
-				(struct granule){ NO_THREAD, NO_THREAD, 0, 0, 0, NO_THREAD };
+			run->pieces[i].granules[g] = (struct granule){ .writer = NO_THREAD,
+				                                           .reader = NO_THREAD,
+				                                           .group_thread = NO_THREAD };
 }
 
 static void open_memory(struct run *run)
@@ -648,10 +854,12 @@ void check_run(struct check *check)
 	run.offsets = arena_array(arena, int64_t, n);
 	run.conditions = arena_array(arena, int64_t, n);
 	run.mask = arena_array(arena, bool, n);
+	run.groups = arena_array(arena, struct copy_groups, n);
 	run.is_uniform = !depends_on_block(&run, &run.warp->body);
 	open_memory(&run);
 	run.values = arena_array(arena, int64_t, expr_n_vars(check->pool) + 64);
 	run_corners(&run);
+	check->run_is_whole = !run.limit.why;
 	for (size_t i = 0; i < 3; i++) {
 		const struct limit *limit =
 			run.limit.why || names[i] == PROPERTY_HAPPENS_BEFORE ? &run.limit : &run.global_limit;

@@ -181,6 +181,7 @@ void solve_open(struct solver *solver, struct tile_program *program, const struc
 	solver->solution->plans = arena_array(solver->arena, struct stmt_plan, program->n_stmts);
 	solver->pinned_by = arena_array(solver->arena, const struct constraint *, n_buffers);
 	solver->annotated = arena_array(solver->arena, const struct constraint *, n_buffers);
+	solver->by_element = arena_array(solver->arena, bool, n_buffers);
 	solver->fragment_layout = arena_array(solver->arena, const struct layout *, n_buffers);
 	solver->fragment_from = arena_array(solver->arena, const struct constraint *, n_buffers);
 }

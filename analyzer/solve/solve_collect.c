@@ -391,28 +391,43 @@ static bool collect_reduce(struct solver *solver, const struct stmt *stmt, int64
 
 /* ---- the walk ---- */
 
-static void find_fragment(void *user, const struct expr *e)
-{
-	const struct buffer **found = user;
+/* A statement outside parallel loops while its operands are looked at. */
+struct scalar_visit {
+	struct solver *solver;
+	const struct buffer *fragment; /* the last one that it touches; NULL: none */
+};
 
-	if (e->kind == EXPR_LOAD && e->as.buffer->scope == SCOPE_FRAGMENT)
-		*found = e->as.buffer;
+static void visit_element(struct scalar_visit *visit, const struct buffer *buffer)
+{
+	visit->solver->by_element[buffer->id] = true;
+	if (buffer->scope == SCOPE_FRAGMENT)
+		visit->fragment = buffer;
+}
+
+static void visit_load(void *user, const struct expr *e)
+{
+	if (e->kind == EXPR_LOAD)
+		visit_element(user, e->as.buffer);
 }
 
 /* Outside parallel loops every thread runs the statement: a fragment's element is then not at hand.
  */
-static bool check_scalar(struct solver *solver, const struct stmt *stmt, const struct expr *value,
-                         const struct buffer *stored)
+static bool check_scalar(struct solver *solver, const struct stmt *stmt, const struct expr *value)
 {
-	const struct buffer *fragment = stored && stored->scope == SCOPE_FRAGMENT ? stored : NULL;
+	struct scalar_visit visit = { solver, NULL };
 
 	if (value)
-		expr_walk(value, find_fragment, (void *)&fragment);
-	if (!fragment)
+		expr_walk(value, visit_load, &visit);
+	if (stmt->kind == STMT_STORE) {
+		visit_element(&visit, stmt->as.store.buffer);
+		for (uint32_t d = 0; d < stmt->as.store.buffer->rank; d++)
+			expr_walk(stmt->as.store.index[d], visit_load, &visit);
+	}
+	if (!visit.fragment)
 		return true;
 	diag_report(&solver->cx->diags, DIAG_E0408, stmt->span,
 	            "an element of the fragment %s outside T.Parallel is not supported yet",
-	            sym_text(solver->cx->names, fragment->name));
+	            sym_text(solver->cx->names, visit.fragment->name));
 	return false;
 }
 
@@ -490,18 +505,20 @@ static bool collect_stmt(struct solver *solver, const struct stmt *stmt, int64_t
 			return collect_parallel(solver, stmt, weight);
 		if (!expr_is_int(stmt->as.loop.extents[0], &trips))
 			trips = UNKNOWN_TRIPS;
-		return collect_block(solver, &stmt->as.loop.body, times(weight, trips), depth + 1);
+		return check_scalar(solver, stmt, stmt->as.loop.extents[0]) &&
+		       collect_block(solver, &stmt->as.loop.body, times(weight, trips), depth + 1);
 	case STMT_IF:
-		return check_scalar(solver, stmt, stmt->as.if_.condition, NULL) &&
+		return check_scalar(solver, stmt, stmt->as.if_.condition) &&
 		       collect_block(solver, &stmt->as.if_.then, weight, depth + 1) &&
 		       collect_block(solver, &stmt->as.if_.otherwise, weight, depth + 1);
 	case STMT_WHILE:
-		return collect_block(solver, &stmt->as.while_.body, times(weight, UNKNOWN_TRIPS),
+		return check_scalar(solver, stmt, stmt->as.while_.condition) &&
+		       collect_block(solver, &stmt->as.while_.body, times(weight, UNKNOWN_TRIPS),
 		                     depth + 1);
 	case STMT_LET:
-		return check_scalar(solver, stmt, stmt->as.let.value, NULL);
+		return check_scalar(solver, stmt, stmt->as.let.value);
 	case STMT_STORE:
-		return check_scalar(solver, stmt, stmt->as.store.value, stmt->as.store.buffer);
+		return check_scalar(solver, stmt, stmt->as.store.value);
 	case STMT_SYNC:
 		break;
 	}

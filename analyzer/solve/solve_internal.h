@@ -120,6 +120,7 @@ struct solver {
 	const struct constraint *
 		*pinned_by; /* by buffer id: the constraint that fixes a fragment, NULL free */
 	const struct constraint **annotated; /* by buffer id: T.annotate_layout, NULL none */
+	bool *by_element; /* by buffer id: threads touch single elements outside parallel loops */
 	/* The choice while it is built: by space id, by buffer id. */
 	const struct layout **space_layout, **fragment_layout;
 	const struct constraint **fragment_from; /* by buffer id: what gave fragment_layout its value */

@@ -253,7 +253,7 @@ static double solve_buffer(struct solver *solver, const struct buffer *buffer,
 
 static bool is_used(const struct solver *solver, const struct buffer *buffer)
 {
-	if (is_gemm_operand(solver, buffer))
+	if (is_gemm_operand(solver, buffer) || solver->by_element[buffer->id])
 		return true;
 	for (uint32_t s = 0; s < solver->spaces.n; s++)
 		for (uint32_t u = 0; u < solver->spaces.p[s]->uses.n; u++)

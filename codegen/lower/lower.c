@@ -73,35 +73,74 @@ static void lower_if(struct lower *l, struct stmt *stmt)
 	struct hazard *before = lower_save_hazards(l), *after_then;
 	l->n_divergent += divergent;
 	l->block = &node->as.if_.then;
+	if (divergent)
+		vec_push(l->cx->arena, &l->guards, condition);
 	lower_block(l, &stmt->as.if_.then);
+	if (divergent)
+		vec_last(&l->guards) = expr_unary(l->pool, UN_NOT, condition);
 	after_then = lower_save_hazards(l);
 	for (uint32_t i = 0; i < l->warp->shareds.n; i++)
 		l->hazards[i] = before[i];
 	l->block = &node->as.if_.otherwise;
 	lower_block(l, &stmt->as.if_.otherwise);
 	lower_merge_hazards(l, after_then);
+	l->guards.n -= divergent;
 	l->n_divergent -= divergent;
 	lower_close(l, outer);
 }
 
+static bool loads_memory(struct lower *l, const struct stmt *stmt, const struct expr *e)
+{
+	struct use_list loads = { .arena = l->cx->arena };
+
+	depend_expr(&loads, stmt, e);
+	for (uint32_t i = 0; i < loads.uses.n; i++)
+		if (loads.uses.p[i].buffer->scope == SCOPE_SHARED ||
+		    loads.uses.p[i].buffer->scope == SCOPE_GLOBAL)
+			return true;
+	return false;
+}
+
+/* Evaluates the condition here, into `reg` unless that is NULL; NULL after an error. */
+static const struct expr *while_condition(struct lower *l, const struct expr *condition,
+                                          const struct wreg *reg)
+{
+	const struct expr *value = lower_scalar(l, condition), *zero = expr_int(l->pool, 0);
+
+	if (!value || !reg)
+		return value;
+	lower_set(l, reg, zero, expr_cast(l->pool, DTYPE_BOOL, value), NULL);
+	return expr_reg(l->pool, reg, DTYPE_BOOL, zero);
+}
+
+/* A condition that reads memory is read before the loop and again behind its body. */
 static void lower_while(struct lower *l, struct stmt *stmt)
 {
 	struct use_list uses = { .arena = l->cx->arena };
-	const struct expr *condition = lower_scalar(l, stmt->as.while_.condition);
+	const struct expr *condition = stmt->as.while_.condition, *test;
 	struct wblock *outer = l->block;
+	struct wreg *reg = NULL;
 
-	if (!condition)
+	if (loads_memory(l, stmt, condition))
+		reg = warp_new_reg(l->warp, intern_text(l->cx->names, "go_on"), DTYPE_BOOL, 1);
+	test = while_condition(l, condition, reg);
+	if (!test)
 		return;
+	bool divergent = !lower_is_uniform(l, test);
 	depend_block(&uses, &stmt->as.while_.body);
-	for (uint32_t i = 0; i < uses.uses.n; i++)
-		if (l->shared_of[uses.uses.p[i].buffer->id]) {
-			lower_error(l, "shared memory inside a while loop is not supported yet");
-			return;
-		}
-	struct wnode *node = warp_add_while(l->warp, l->block, condition, stmt->span);
+	depend_expr(&uses, stmt, condition);
+	struct wnode *node = warp_add_while(l->warp, l->block, test, stmt->span);
+	struct hazard *before = lower_save_hazards(l);
+	lower_enter_body(l, &stmt->as.while_.body, &uses);
+	l->n_divergent += divergent;
 	l->block = &node->as.while_.body;
 	lower_block(l, &stmt->as.while_.body);
+	l->span = stmt->span;
+	if (reg && !l->failed)
+		while_condition(l, condition, reg);
+	l->n_divergent -= divergent;
 	lower_close(l, outer);
+	lower_merge_hazards(l, before);
 }
 
 static void lower_loop_stmt(struct lower *l, struct stmt *stmt)
@@ -143,7 +182,7 @@ static void lower_kind(struct lower *l, struct stmt *stmt)
 		lower_scalar_store(l, stmt);
 		return;
 	case STMT_SYNC:
-		lower_barrier(l);
+		lower_written_barrier(l);
 		return;
 	}
 }
@@ -154,6 +193,7 @@ static void leave_out(struct lower *l, const struct lower *before, uint32_t n_no
 	l->block = before->block;
 	l->block->nodes.n = n_nodes;
 	l->n_divergent = before->n_divergent;
+	l->guards.n = before->guards.n;
 	l->in_pipeline = before->in_pipeline;
 	l->failed = false;
 	l->left_out = true;
@@ -310,7 +350,11 @@ static struct warp_program *lower_any(const struct schedule *schedule, bool is_p
 		    program->buffers.p[i]->launch == solution->launch->index)
 			make_reg(&l, program->buffers.p[i]);
 	lower_block(&l, (struct block *)(uintptr_t)&solution->launch->body);
-	*is_whole = !l.failed && !l.left_out;
+	if (!l.failed)
+		lower_converge(&l);
+	l.left_out |= l.failed;
+	l.failed = l.failed && !is_partial;
+	*is_whole = !l.left_out;
 	return l.failed ? NULL : l.warp;
 }
 

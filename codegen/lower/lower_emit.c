@@ -195,14 +195,24 @@ const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer,
 
 /* ---- barriers ---- */
 
-void lower_barrier(struct lower *l)
+static void forget_hazards(struct lower *l)
 {
-	if (l->n_divergent)
-		lower_error(l, "threads of one block must meet in a barrier here, but the if around this "
-		               "line lets only some of them come");
-	lower_inst(l, WOP_barrier);
 	for (uint32_t i = 0; i < l->warp->shareds.n; i++)
 		l->hazards[i].read = l->hazards[i].written = false;
+}
+
+void lower_barrier(struct lower *l)
+{
+	lower_inst(l, WOP_barrier);
+	forget_hazards(l);
+}
+
+void lower_written_barrier(struct lower *l)
+{
+	struct wnode *node = warp_add_inst(l->warp, l->block, WOP_barrier, l->span);
+
+	map_set(l->cx->arena, &l->written_barriers, node->id, node);
+	forget_hazards(l);
 }
 
 /* cp.async that was issued outside of a pipeline: all of it is waited for. */

@@ -28,7 +28,9 @@ struct lower {
 	const struct expr **version_of; /* by buffer id: the version in use, NULL for 0 */
 	struct hazard *hazards;         /* by wshared id */
 	bool in_pipeline; /* copies are issued by a pipeline, which commits and waits itself */
-	int n_divergent;  /* ifs around whose condition differs between threads */
+	int n_divergent;  /* ifs and loops around that differ between threads */
+	vec_of(const struct expr *) guards; /* the conditions of those ifs, all true here */
+	struct map written_barriers;        /* node id -> 1: barriers that the kernel writes itself */
 	bool failed;
 	bool is_partial;      /* statements without a lowering are left out */
 	bool left_out;        /* one was */
@@ -80,12 +82,24 @@ void lower_before_read(struct lower *l, const struct wshared *shared);
 void lower_before_write(struct lower *l, const struct wshared *shared);
 void lower_did(struct lower *l, const struct wshared *shared, bool read, bool written, bool async);
 void lower_barrier(struct lower *l);
+/* A barrier that the kernel writes: it stays where it is, whoever comes there. */
+void lower_written_barrier(struct lower *l);
 /* Before and after a statement whose shared uses are in `uses`. */
 void lower_before_uses(struct lower *l, const struct use_list *uses);
 void lower_did_uses(struct lower *l, const struct use_list *uses);
 /* Hazard states, for loops and branches. */
 struct hazard *lower_save_hazards(struct lower *l);
+/*
+ * At the head of a loop, whose statements' uses are in `uses`: whatever the body writes may be in
+ * flight when an iteration begins.
+ */
+void lower_enter_body(struct lower *l, struct block *body, const struct use_list *uses);
 void lower_merge_hazards(struct lower *l, const struct hazard *other);
+
+/* ---- lower_diverge.c ---- */
+
+/* Takes the barriers that lowering put in out of control flow that differs between threads. */
+void lower_converge(struct lower *l);
 
 /* ---- lower_elementwise.c ---- */
 void lower_parallel(struct lower *l, struct stmt *stmt);

@@ -46,14 +46,31 @@ static void mark_workspace(void *user, struct stmt *stmt)
 		lower_did(l, workspace, true, true, false);
 }
 
-/* Whatever the body writes may be in flight when an iteration begins. */
-static void enter_body(struct lower *l, struct block *body, const struct use_list *uses)
+/* A cp.async that no pipeline waits for: the next iteration may find it in flight. */
+static bool is_left_in_flight(struct lower *l, const struct buffer_use *use)
+{
+	const struct stmt *stmt = use->stmt;
+
+	if (!use->writes || stmt->kind != STMT_OP || stmt->as.op.kind != OP_copy ||
+	    l->solution->plans[stmt->id].as.copy.kind != COPY_CP_ASYNC)
+		return false;
+	for (uint32_t p = 0; p < l->schedule->pipelines.n; p++) {
+		const struct pipeline *pipeline = &l->schedule->pipelines.p[p];
+		for (uint32_t i = 0; pipeline->num_stages > 1 && i < pipeline->ops.n; i++)
+			if (pipeline->ops.p[i].stmt == stmt && pipeline->ops.p[i].stage == 0)
+				return false;
+	}
+	return true;
+}
+
+void lower_enter_body(struct lower *l, struct block *body, const struct use_list *uses)
 {
 	tile_walk(body, mark_workspace, l);
 	for (uint32_t i = 0; i < uses->uses.n; i++) {
 		const struct buffer *buffer = uses->uses.p[i].buffer;
 		if (l->shared_of[buffer->id] && use_list_writes(uses, buffer))
-			lower_did(l, l->shared_of[buffer->id], true, true, false);
+			lower_did(l, l->shared_of[buffer->id], true, true,
+			          is_left_in_flight(l, &uses->uses.p[i]));
 	}
 }
 
@@ -67,6 +84,7 @@ void lower_loop(struct lower *l, struct stmt *stmt)
 
 	if (!extent)
 		return;
+	bool divergent = !lower_is_uniform(l, extent);
 	depend_block(&uses, &loop->body);
 	struct wnode *node =
 		warp_add_loop(l->warp, l->block,
@@ -74,9 +92,11 @@ void lower_loop(struct lower *l, struct stmt *stmt)
 	                                       loop->kind == LOOP_UNROLL, stmt->span });
 	bind(l, loop->vars[0], expr_of_var(l->pool, node->as.loop.var));
 	before = lower_save_hazards(l);
-	enter_body(l, &loop->body, &uses);
+	lower_enter_body(l, &loop->body, &uses);
 	l->block = &node->as.loop.body;
+	l->n_divergent += divergent;
 	lower_block(l, &loop->body);
+	l->n_divergent -= divergent;
 	lower_close(l, outer);
 	lower_merge_hazards(l, before);
 }
@@ -209,7 +229,7 @@ void lower_pipelined(struct lower *l, struct stmt *stmt)
 		l->warp, l->block,
 		(struct wloop_head){ loop_name(l, stmt->as.loop.vars[0]), pipe.extent, false, stmt->span });
 	struct hazard *before = lower_save_hazards(l);
-	enter_body(l, &stmt->as.loop.body, &uses);
+	lower_enter_body(l, &stmt->as.loop.body, &uses);
 	l->block = &node->as.loop.body;
 	l->span = stmt->span;
 	steady_state(&pipe, node->as.loop.var);

@@ -32,7 +32,8 @@ static struct waddr element_addr(struct lower *l, const struct buffer *buffer,
 		buffer->scope == SCOPE_SHARED ? l->solution->buffers[buffer->id].layout : NULL;
 	const struct expr *offset = access_offset(&l->space, buffer, layout, index);
 
-	return layout ? lower_shared_addr(l, buffer, offset) : lower_global_addr(buffer, offset);
+	return buffer->scope == SCOPE_SHARED ? lower_shared_addr(l, buffer, offset)
+	                                     : lower_global_addr(buffer, offset);
 }
 
 static const struct expr *memory_element(struct lower *l, const struct buffer *buffer,
@@ -124,9 +125,44 @@ void lower_let(struct lower *l, struct stmt *stmt)
 	map_set(l->cx->arena, &l->subst.of_var, var->id, (void *)(uintptr_t)value);
 }
 
-static void store_element(struct lower *l, const struct buffer *buffer,
-                          const struct expr *const *index, const struct expr *value)
+/* The thread that stores what all here would store to one place; NULL: each of them does. */
+static const struct expr *leader(struct lower *l)
 {
+	int64_t *values = arena_array(l->cx->arena, int64_t, expr_n_vars(l->pool) + 1u);
+	int64_t *tid = &values[l->space.tid->id];
+
+	for (uint32_t i = 0; i < l->guards.n; i++)
+		if (!l->guards.p[i]->is_index)
+			return NULL;
+	for (*tid = 0; *tid < l->warp->n_threads; ++*tid) {
+		bool is_here = true;
+		for (uint32_t i = 0; i < l->guards.n && is_here; i++)
+			is_here = expr_eval_int(l->guards.p[i], values) != 0;
+		if (is_here)
+			return expr_binary(l->pool, BIN_EQ, expr_of_var(l->pool, l->space.tid),
+			                   expr_int(l->pool, *tid));
+	}
+	return NULL;
+}
+
+static void visit_thread(void *user, const struct expr *e)
+{
+	*(bool *)user |= e->kind == EXPR_VAR && e->as.var->kind == VAR_THREAD;
+}
+
+/* Does the statement's value name the thread? Then every thread stores its own. */
+static bool value_names_thread(const struct stmt *stmt)
+{
+	bool found = false;
+
+	expr_walk(stmt->as.store.value, visit_thread, &found);
+	return found;
+}
+
+static void store_element(struct lower *l, const struct stmt *stmt, const struct expr *const *index,
+                          const struct expr *value)
+{
+	const struct buffer *buffer = stmt->as.store.buffer;
 	const char *name = arena_printf(l->cx->arena, "%s_s", sym_text(l->cx->names, buffer->name));
 	const struct wreg *reg =
 		warp_new_reg(l->warp, intern_text(l->cx->names, name), buffer->type, 1);
@@ -136,10 +172,8 @@ static void store_element(struct lower *l, const struct buffer *buffer,
 	lower_set(l, reg, zero, expr_cast(l->pool, buffer->type, value), NULL);
 	if (buffer->scope == SCOPE_GLOBAL)
 		predicate = lower_bounds(l, buffer, index);
-	if (!expr_uses(addr.offset, l->space.tid))
-		predicate =
-			expr_and(l->pool, predicate,
-		             expr_binary(l->pool, BIN_EQ, expr_of_var(l->pool, l->space.tid), zero));
+	if (lower_is_uniform(l, addr.offset) && !value_names_thread(stmt))
+		predicate = expr_and(l->pool, predicate, leader(l));
 	if (l->shared_of[buffer->id])
 		lower_before_write(l, l->shared_of[buffer->id]);
 	struct winst *inst = lower_inst(l, WOP_st);
@@ -165,7 +199,7 @@ void lower_scalar_store(struct lower *l, struct stmt *stmt)
 	switch (buffer->scope) {
 	case SCOPE_GLOBAL:
 	case SCOPE_SHARED:
-		store_element(l, buffer, index, value);
+		store_element(l, stmt, index, value);
 		return;
 	case SCOPE_LOCAL:
 	case SCOPE_VAR:

@@ -27,17 +27,12 @@ static bool differs_in_warp(struct wverifier *verifier, const struct expr *e)
 	return false;
 }
 
-static void check_uniform(struct wverifier *verifier, const char *what, const struct expr *e,
-                          bool whole_block)
+static void check_uniform(struct wverifier *verifier, const char *what, const struct expr *e)
 {
 	uint64_t state = 1;
 
 	if (!expr_uses(e, verifier->program->tid))
 		return;
-	if (whole_block) {
-		WVERIFY_REPORT(verifier, E0617, "%s under a condition that depends on the thread", what);
-		return;
-	}
 	for (int sample = 0; e->is_index && sample < WVERIFY_SAMPLES; sample++) {
 		wverify_set_sample(verifier, sample, &state);
 		if (!differs_in_warp(verifier, e))
@@ -47,18 +42,18 @@ static void check_uniform(struct wverifier *verifier, const char *what, const st
 	}
 }
 
+/* Whether all threads come to a barrier is a property of the kernel, proved elsewhere. */
 static void check_convergence(struct wverifier *verifier, const struct winst *inst)
 {
-	bool is_barrier = inst->kind == WOP_barrier;
 	const char *what = wop_info(inst->kind)->text;
 
-	if (!is_barrier && inst->kind != WOP_mma && inst->kind != WOP_ldmatrix &&
-	    inst->kind != WOP_stmatrix && inst->kind != WOP_shfl_xor)
+	if (inst->kind != WOP_mma && inst->kind != WOP_ldmatrix && inst->kind != WOP_stmatrix &&
+	    inst->kind != WOP_shfl_xor)
 		return;
 	for (uint32_t i = 0; i < verifier->n_guards; i++)
-		check_uniform(verifier, what, verifier->guards[i].e, is_barrier);
+		check_uniform(verifier, what, verifier->guards[i].e);
 	if (inst->predicate)
-		check_uniform(verifier, what, inst->predicate, is_barrier);
+		check_uniform(verifier, what, inst->predicate);
 }
 
 /* ---- copies, commits, waits ---- */

@@ -418,7 +418,7 @@ static void test_uneven(struct check *check)
 	close_kernel(kernel);
 }
 
-/* What has no meaning without threads or outside a buffer is an error, not a number. */
+/* A thread's number inside a parallel loop, or an element outside a buffer, is an error. */
 static void test_undefined(struct check *check)
 {
 	for (int variant = 0; variant < 3; variant++) {
@@ -429,14 +429,15 @@ static void test_undefined(struct check *check)
 		const struct expr *four = expr_int(kernel->pool, 4);
 		struct var *tx =
 			expr_new_var(kernel->pool, VAR_THREAD, intern_text(kernel->cx.names, "tx"), DTYPE_I32);
+		struct block *body = &kernel->launch->body;
 		kernel->launch->thread[0] = tx;
 		if (variant == 0)
-			add_store(kernel, &kernel->launch->body, c, zero, var_expr(kernel, tx));
+			add_store(kernel, &add_loop(kernel, body, LOOP_PARALLEL, four)->as.loop.body, c, zero,
+			          var_expr(kernel, tx));
 		else if (variant == 1)
-			add_store(kernel, &kernel->launch->body, s, four, zero);
+			add_store(kernel, body, s, four, zero);
 		else
-			add_store(kernel, &kernel->launch->body, c, zero,
-			          expr_load(kernel->pool, s, DTYPE_I32, &four, 1));
+			add_store(kernel, body, c, zero, expr_load(kernel->pool, s, DTYPE_I32, &four, 1));
 		CHECK(check, !run_kernel(check, kernel, NULL));
 		CHECK_INT(check, kernel->cx.diags.n_errors, 1);
 		CHECK_INT(check, kernel->cx.diags.items.p[0]->code, DIAG_E0660);

@@ -1,0 +1,1 @@
+sh shows.inc copy_then_some

@@ -1,0 +1,1 @@
+sh shows.inc fill_at

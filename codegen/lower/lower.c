@@ -160,8 +160,21 @@ static void lower_loop_stmt(struct lower *l, struct stmt *stmt)
 	}
 }
 
+/* Is the statement's work spread over all threads of the block? */
+static bool is_collective(const struct lower *l, const struct stmt *stmt)
+{
+	if (stmt->kind == STMT_OP)
+		return stmt->as.op.kind == OP_gemm || l->solution->plans[stmt->id].has_plan;
+	return stmt->kind == STMT_LOOP && stmt->as.loop.kind == LOOP_PARALLEL;
+}
+
 static void lower_kind(struct lower *l, struct stmt *stmt)
 {
+	if (l->n_divergent && is_collective(l, stmt)) {
+		lower_error(l, "the work of this line is spread over all threads of the block, but the if "
+		               "around it lets only some of them come");
+		return;
+	}
 	switch (stmt->kind) {
 	case STMT_OP:
 		lower_op(l, stmt);

@@ -249,6 +249,7 @@ static void make_reg(struct lower *l, const struct buffer *buffer)
 		return;
 	struct wreg *reg = warp_new_reg(l->warp, buffer->name, buffer->type, n > 0 ? n : 1);
 	reg->buffer = buffer;
+	reg->is_uniform = buffer->scope != SCOPE_FRAGMENT && l->is_uniform[buffer->id];
 	reg->span = buffer->span;
 	l->reg_of[buffer->id] = reg;
 }
@@ -358,6 +359,7 @@ static struct warp_program *lower_any(const struct schedule *schedule, bool is_p
 		make_shared(&l, &schedule->places.p[i]);
 	l.warp->shared_bytes = schedule->shared_bytes;
 	l.hazards = arena_array(cx->arena, struct hazard, l.warp->shareds.n + 1);
+	lower_find_uniform(&l, solution->launch, n);
 	for (uint32_t i = 0; i < n; i++)
 		if (in_registers(program->buffers.p[i]->scope) &&
 		    program->buffers.p[i]->launch == solution->launch->index)

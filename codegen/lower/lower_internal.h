@@ -23,6 +23,7 @@ struct lower {
 	struct access_space space;
 	struct wreg **reg_of;           /* by buffer id; NULL: not in registers */
 	struct wshared **shared_of;     /* by buffer id */
+	bool *is_uniform;               /* by buffer id: threads' own arrays that are alike in all */
 	struct map workspace_of;        /* statement id -> struct wshared * */
 	struct expr_subst subst;        /* tile variables -> expressions of the warp program */
 	const struct expr **version_of; /* by buffer id: the version in use, NULL for 0 */
@@ -95,6 +96,11 @@ struct hazard *lower_save_hazards(struct lower *l);
  */
 void lower_enter_body(struct lower *l, struct block *body, const struct use_list *uses);
 void lower_merge_hazards(struct lower *l, const struct hazard *other);
+
+/* ---- lower_uniform.c ---- */
+
+/* Fills l->is_uniform. */
+void lower_find_uniform(struct lower *l, const struct launch *launch, uint32_t n_buffers);
 
 /* ---- lower_diverge.c ---- */
 

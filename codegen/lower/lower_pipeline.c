@@ -46,8 +46,8 @@ static void mark_workspace(void *user, struct stmt *stmt)
 		lower_did(l, workspace, true, true, false);
 }
 
-/* A cp.async that no pipeline waits for: the next iteration may find it in flight. */
-static bool is_left_in_flight(struct lower *l, const struct buffer_use *use)
+/* A cp.async that no pipeline waits for. */
+static bool is_own_async(struct lower *l, const struct buffer_use *use)
 {
 	const struct stmt *stmt = use->stmt;
 
@@ -63,14 +63,33 @@ static bool is_left_in_flight(struct lower *l, const struct buffer_use *use)
 	return true;
 }
 
+/* Does the next iteration find a copy into the buffer in flight? A later use awaits it. */
+static bool is_left_in_flight(struct lower *l, const struct block *body,
+                              const struct buffer *buffer)
+{
+	bool in_flight = false;
+
+	for (uint32_t i = 0; i < body->stmts.n; i++) {
+		struct stmt *stmt = body->stmts.p[i];
+		struct use_list uses = { .arena = l->cx->arena };
+		bool is_certain = stmt->kind == STMT_OP || stmt->kind == STMT_LET ||
+		                  stmt->kind == STMT_STORE ||
+		                  (stmt->kind == STMT_LOOP && stmt->as.loop.kind == LOOP_PARALLEL);
+		depend_stmt(&uses, stmt);
+		for (uint32_t j = 0; j < uses.uses.n; j++)
+			if (uses.uses.p[j].buffer == buffer)
+				in_flight = is_own_async(l, &uses.uses.p[j]) || (in_flight && !is_certain);
+	}
+	return in_flight;
+}
+
 void lower_enter_body(struct lower *l, struct block *body, const struct use_list *uses)
 {
 	tile_walk(body, mark_workspace, l);
 	for (uint32_t i = 0; i < uses->uses.n; i++) {
 		const struct buffer *buffer = uses->uses.p[i].buffer;
 		if (l->shared_of[buffer->id] && use_list_writes(uses, buffer))
-			lower_did(l, l->shared_of[buffer->id], true, true,
-			          is_left_in_flight(l, &uses->uses.p[i]));
+			lower_did(l, l->shared_of[buffer->id], true, true, is_left_in_flight(l, body, buffer));
 	}
 }
 

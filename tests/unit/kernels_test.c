@@ -153,7 +153,7 @@ static void simulate(struct check *check, struct run *run)
 static bool open_run(struct check *check, struct run *run, const char *path, const char *sets)
 {
 	struct compile_options options = { .frontend.config = -1, .target = target_find("sm_80") };
-	struct tensor_uses uses = { { 0 } };
+	struct tensor_uses uses = { 0 };
 	int64_t *values;
 
 	*run = (struct run){ .arena = arena_open(), .path = path, .sets = sets };

@@ -154,7 +154,7 @@ static void add_store(struct kernel *kernel, struct block *block, const struct b
 static bool run_kernel(struct check *check, struct kernel *kernel,
                        const struct reference_options *options)
 {
-	struct tensor_uses uses = { { 0 } };
+	struct tensor_uses uses = { 0 };
 	int64_t *values = arena_array(kernel->arena, int64_t, expr_n_vars(kernel->pool));
 	struct reference_options all = { 0 };
 
@@ -473,7 +473,7 @@ static void test_compare(struct check *check, const struct compare_case *c)
 	struct kernel *kernel = open_kernel(1, 1);
 	struct buffer *a = add_buffer(kernel, SCOPE_GLOBAL, DTYPE_F32, 8, 0);
 	struct buffer *out = add_buffer(kernel, SCOPE_GLOBAL, DTYPE_F32, 8, 0);
-	struct tensor_uses uses = { { 0 } };
+	struct tensor_uses uses = { 0 };
 	struct tensor_set got;
 	struct comparisons verdict;
 	struct compare_input input = { .got = &got,

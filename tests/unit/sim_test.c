@@ -31,7 +31,7 @@ static struct fixture *open_text(const char *text)
 {
 	struct arena *arena = arena_open();
 	struct fixture *fixture = arena_new(arena, struct fixture);
-	struct tensor_uses uses = { { 0 } };
+	struct tensor_uses uses = { 0 };
 	int64_t *values;
 	struct expr_pool *pool;
 

@@ -249,9 +249,18 @@ static const char *proof(struct cli *cli, const struct swizzle_answer *answer)
 		return arena_printf(cli->arena,
 		                    "proved optimal: no layout takes fewer than %" PRId64 " wavefronts",
 		                    answer->bound);
+	if (answer->is_linear && answer->best.cost == answer->linear_bound)
+		return arena_printf(cli->arena,
+		                    "proved optimal among layouts linear over F2 (all XOR swizzles without "
+		                    "padding): none takes fewer than %" PRId64
+		                    " wavefronts; for layouts of other forms %" PRId64 " is proved",
+		                    answer->linear_bound, answer->bound);
 	return arena_printf(cli->arena,
-	                    "best found: %" PRId64 " wavefronts, no layout takes fewer than %" PRId64,
-	                    answer->best.cost, answer->bound);
+	                    "best found: %" PRId64 " wavefronts, no layout takes fewer than %" PRId64
+	                    " (gap %.1f %%)",
+	                    answer->best.cost, answer->bound,
+	                    100.0 * (double)(answer->best.cost - answer->bound) /
+	                        (double)answer->best.cost);
 }
 
 static void add_count(struct table *table, const struct swizzle_count *count, int64_t bound)
@@ -376,6 +385,11 @@ static void print_json(struct cli *cli, const struct swizzle_problem *problem,
 	}
 	json_end(&json);
 	json_kint(&json, "bound", answer->bound);
+	json_key(&json, "linear_bound");
+	if (answer->is_linear)
+		json_int(&json, answer->linear_bound);
+	else
+		json_null(&json);
 	json_kbool(&json, "optimal", is_optimal(answer));
 	json_kint(&json, "layouts_counted", answer->n_layouts);
 	json_kstring(&json, "remark", remark(cli, problem, answer));

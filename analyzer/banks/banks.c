@@ -14,52 +14,67 @@
 
 enum { N_LANES = 32, N_BANKS = 32, WORD_BYTES = 4, MAX_WORDS = 128 };
 
-/* The words of some lanes, chained by bank; equal words are kept once. */
+/*
+ * What some lanes touch, in units of one word, or of a whole access where all of them are aligned:
+ * then the access's banks go together. Chained by group of banks; equal units are kept once.
+ */
 struct word_set {
-	int64_t words[MAX_WORDS];
+	int64_t units[MAX_WORDS];
 	uint8_t lanes[MAX_WORDS];
-	uint8_t next[MAX_WORDS]; /* index + 1 of the bank's word before, 0 none */
+	uint8_t next[MAX_WORDS]; /* index + 1 of the group's unit before, 0 none */
 	uint8_t head[N_BANKS];
 	uint8_t count[N_BANKS];
-	uint32_t n;
+	uint32_t n, unit_words;
 	int32_t degree; /* the largest count */
-	int32_t worst_bank;
+	int32_t worst_group;
 };
 
-static void word_set_add(struct word_set *set, int64_t word, uint32_t lane)
+static void word_set_add(struct word_set *set, int64_t unit, uint32_t group, uint32_t lane)
 {
-	uint32_t bank = (uint32_t)(word & (N_BANKS - 1));
-
-	for (uint32_t i = set->head[bank]; i; i = set->next[i - 1])
-		if (set->words[i - 1] == word)
+	for (uint32_t i = set->head[group]; i; i = set->next[i - 1])
+		if (set->units[i - 1] == unit)
 			return;
 	assert(set->n < MAX_WORDS);
-	set->words[set->n] = word;
+	set->units[set->n] = unit;
 	set->lanes[set->n] = (uint8_t)lane;
-	set->next[set->n] = set->head[bank];
-	set->head[bank] = (uint8_t)++set->n;
-	if (++set->count[bank] > set->degree) {
-		set->degree = set->count[bank];
-		set->worst_bank = (int32_t)bank;
+	set->next[set->n] = set->head[group];
+	set->head[group] = (uint8_t)++set->n;
+	if (++set->count[group] > set->degree) {
+		set->degree = set->count[group];
+		set->worst_group = (int32_t)group;
 	}
+}
+
+static bool are_aligned(const int64_t *offsets, uint32_t lanes, uint32_t bytes)
+{
+	int64_t low = 0;
+
+	for (; lanes; lanes &= lanes - 1)
+		low |= offsets[__builtin_ctz(lanes)];
+	return (low & (int64_t)(bytes - 1)) == 0;
 }
 
 /* The words that the active lanes among `lanes` touch at `offsets`. */
 static void word_set_fill(struct word_set *set, const int64_t *offsets, uint32_t lanes,
                           uint32_t bytes)
 {
-	uint32_t n_words = bytes <= WORD_BYTES ? 1 : bytes / WORD_BYTES;
+	bool is_whole = bytes > WORD_BYTES && are_aligned(offsets, lanes, bytes);
+	uint32_t n_units = bytes <= WORD_BYTES || is_whole ? 1 : bytes / WORD_BYTES, n_groups, shift;
 
-	memset(set->head, 0, sizeof(set->head));
-	memset(set->count, 0, sizeof(set->count));
+	set->unit_words = is_whole ? bytes / WORD_BYTES : 1;
+	n_groups = N_BANKS / set->unit_words;
+	shift = 2 + (uint32_t)__builtin_ctz(set->unit_words);
+	memset(set->head, 0, n_groups);
+	memset(set->count, 0, n_groups);
 	set->n = 0;
 	set->degree = 0;
-	set->worst_bank = 0;
+	set->worst_group = 0;
 	for (; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
-		int64_t word = offsets[lane] >> 2;
-		for (uint32_t i = 0; i < n_words; i++)
-			word_set_add(set, word + i, lane);
+		int64_t unit = offsets[lane] >> shift;
+
+		for (uint32_t i = 0; i < n_units; i++)
+			word_set_add(set, unit + i, (uint32_t)(unit + i) & (n_groups - 1), lane);
 	}
 }
 
@@ -82,8 +97,8 @@ static void note_worst(struct bank_result *result, const struct word_set *set, b
 		return;
 	result->ways = set->degree;
 	result->in_source = in_source;
-	result->bank = set->worst_bank;
-	second = set->head[set->worst_bank];
+	result->bank = set->worst_group * (int32_t)set->unit_words;
+	second = set->head[set->worst_group];
 	first = second ? set->next[second - 1] : 0;
 	while (first && set->next[first - 1])
 		first = set->next[first - 1];

@@ -1,11 +1,14 @@
 /*
  * Wavefronts of tile accesses under a layout, and the bound that holds under every layout.
  *
- * A lane's slots form instructions of W bytes when they fall into aligned blocks of W bytes, the
- * same slots for every lane and step (registers are named at compile time, so their order inside a
- * block does not matter). The widest W that works is taken.
+ * A lane's slots form instructions of W bytes when they fall into aligned blocks of W bytes, and
+ * each slot has the same block and the same place in it in every lane and step: registers are named
+ * at compile time. Rows of matrix ops and 16-byte cp.async keep the order of their elements as it
+ * is, since nobody holds them in registers. The widest W that works is taken.
  */
 #include "analyzer/layout/swizzle_internal.h"
+
+#include "base/map.h"
 
 #include <assert.h>
 #include <string.h>
@@ -13,6 +16,11 @@
 int swizzle_log2(int64_t value)
 {
 	return value > 0 && (value & (value - 1)) == 0 ? __builtin_ctzll((uint64_t)value) : -1;
+}
+
+int64_t problem_elem_bytes(const struct swizzle_problem *problem)
+{
+	return problem->elem_bits / 8;
 }
 
 int64_t swizzle_n_elems(const struct swizzle_problem *problem)
@@ -44,23 +52,34 @@ static const int32_t *lane_elems(const struct tile_access *access, int64_t step,
 	return access->elems + ((size_t)step * SWIZZLE_LANES + lane) * access->n_slots;
 }
 
-/* The slots of an instruction that has slot `first`: groups[slot] = number of its instruction. */
-struct grouping {
-	uint32_t n_groups;
-	uint8_t group[SWIZZLE_MAX_SLOTS];
-	uint8_t first[SWIZZLE_MAX_SLOTS]; /* by group: one of its slots */
-};
+static int32_t offset_of(const struct offset_table *table, int32_t elem)
+{
+	int32_t offset = table->offsets[elem], mask = (int32_t)((1u << table->term.n_bits) - 1);
+
+	return offset ^ (((offset >> table->term.from_bit) & mask) << table->term.to_bit);
+}
+
+static int64_t n_classes(const struct tile_access *access, const struct offset_table *table)
+{
+	return table->is_linear ? 1 : table->classes ? table->classes->n : access->n_steps;
+}
+
+/* The step that stands for class `i`. */
+static int64_t class_step(const struct offset_table *table, int64_t i)
+{
+	return table->is_linear || !table->classes ? i : table->classes->steps[i];
+}
 
 /* By the blocks in which one lane's elements lie; false when a block is not full. */
-static bool group_lane(const struct tile_access *access, const int32_t *elems,
-                       const int32_t *offsets, uint32_t shift, struct grouping *out)
+static bool group_lane(const struct swizzle_problem *problem, const struct tile_access *access,
+                       const int32_t *elems, const struct offset_table *table, struct grouping *out)
 {
-	int32_t blocks[SWIZZLE_MAX_SLOTS];
-	uint32_t sizes[SWIZZLE_MAX_SLOTS];
+	int32_t blocks[SWIZZLE_MAX_SLOTS], mask = (int32_t)out->bytes - 1;
+	uint32_t sizes[SWIZZLE_MAX_SLOTS], per_group = out->bytes * 8 / problem->elem_bits;
 
 	out->n_groups = 0;
 	for (uint32_t s = 0; s < access->n_slots; s++) {
-		int32_t block = offsets[elems[s]] >> shift;
+		int32_t offset = offset_of(table, elems[s]), block = offset & ~mask;
 		uint32_t g = 0;
 
 		while (g < out->n_groups && blocks[g] != block)
@@ -70,8 +89,12 @@ static bool group_lane(const struct tile_access *access, const int32_t *elems,
 			sizes[g] = 0;
 			out->first[out->n_groups++] = (uint8_t)s;
 		}
+		if (swizzle_is_in_order(access) &&
+		    (uint32_t)(offset & mask) != s % per_group * (problem->elem_bits / 8))
+			return false;
 		sizes[g]++;
 		out->group[s] = (uint8_t)g;
+		out->place[s] = (uint8_t)(offset & mask);
 	}
 	for (uint32_t g = 0; g < out->n_groups; g++)
 		if (sizes[g] * out->n_groups != access->n_slots)
@@ -79,22 +102,33 @@ static bool group_lane(const struct tile_access *access, const int32_t *elems,
 	return true;
 }
 
-/* Every lane of every step has the same grouping. */
-static bool grouping_holds(const struct tile_access *access, const int32_t *offsets, uint32_t shift,
-                           int64_t n_steps, const struct grouping *grouping)
+static bool lane_holds(const struct tile_access *access, const int32_t *elems,
+                       const struct offset_table *table, const struct grouping *grouping)
 {
-	for (int64_t i = 0; i < n_steps * SWIZZLE_LANES; i++) {
-		const int32_t *elems = access->elems + (size_t)i * access->n_slots;
+	int32_t blocks[SWIZZLE_MAX_SLOTS], mask = (int32_t)grouping->bytes - 1;
 
-		if (elems[0] < 0)
-			continue;
-		for (uint32_t s = 0; s < access->n_slots; s++) {
-			uint32_t first = grouping->first[grouping->group[s]];
+	for (uint32_t g = 0; g < grouping->n_groups; g++)
+		blocks[g] = offset_of(table, elems[grouping->first[g]]) & ~mask;
+	for (uint32_t s = 0; s < access->n_slots; s++)
+		if (offset_of(table, elems[s]) != blocks[grouping->group[s]] + grouping->place[s])
+			return false;
+	return true;
+}
 
-			if (offsets[elems[s]] >> shift != offsets[elems[first]] >> shift)
+/* Every lane of every step has the same grouping. */
+static bool grouping_holds(const struct tile_access *access, const struct offset_table *table,
+                           const struct grouping *grouping)
+{
+	int64_t n = table->is_linear ? access->n_steps : n_classes(access, table);
+
+	for (int64_t i = 0; i < n; i++)
+		for (uint32_t lane = 0; lane < SWIZZLE_LANES; lane++) {
+			const int32_t *elems =
+				lane_elems(access, table->is_linear ? i : class_step(table, i), lane);
+
+			if (elems[0] >= 0 && !lane_holds(access, elems, table, grouping))
 				return false;
 		}
-	}
 	return true;
 }
 
@@ -106,27 +140,26 @@ static const int32_t *first_active(const struct tile_access *access)
 	return NULL;
 }
 
-/* Instructions of `bytes` a lane: the grouping, or false. */
-static bool group_slots(const struct swizzle_problem *problem, const struct tile_access *access,
-                        const struct offset_table *table, uint32_t bytes, struct grouping *out)
+bool swizzle_group(const struct swizzle_problem *problem, const struct tile_access *access,
+                   const struct offset_table *table, uint32_t bytes, struct grouping *out)
 {
 	uint32_t per_group = bytes * 8 / problem->elem_bits;
 	const int32_t *elems = first_active(access);
 
+	out->bytes = bytes;
+	out->n_groups = 0;
 	if (per_group == 0 || access->n_slots % per_group != 0)
 		return false;
 	if (!elems)
 		return true;
-	if (!group_lane(access, elems, table->offsets, (uint32_t)swizzle_log2(bytes), out) ||
-	    out->n_groups != access->n_slots / per_group)
-		return false;
-	return per_group == 1 || grouping_holds(access, table->offsets, (uint32_t)swizzle_log2(bytes),
-	                                        access->n_steps, out);
+	return group_lane(problem, access, elems, table, out) &&
+	       out->n_groups == access->n_slots / per_group &&
+	       (per_group == 1 || grouping_holds(access, table, out));
 }
 
-/* Adds one step's instruction `slot` stands for. */
-static void count_instruction(const struct tile_access *access, const int32_t *offsets,
-                              int64_t step, uint32_t slot, struct swizzle_count *out)
+/* Adds one step's instruction `slot` stands for, `times` times. */
+static void count_instruction(const struct tile_access *access, const struct offset_table *table,
+                              const int32_t *elems, int64_t times, struct swizzle_count *out)
 {
 	struct bank_access warp = { .op = access->op,
 		                        .bytes = out->bytes,
@@ -134,45 +167,72 @@ static void count_instruction(const struct tile_access *access, const int32_t *o
 	struct bank_result result;
 
 	for (uint32_t lane = 0; lane < SWIZZLE_LANES; lane++) {
-		int32_t elem = lane_elems(access, step, lane)[slot];
+		int32_t elem = elems[(size_t)lane * access->n_slots];
 
 		if (elem < 0)
 			continue;
 		warp.mask |= 1u << lane;
-		warp.offsets[lane] = offsets[elem] & ~(int64_t)(out->bytes - 1);
+		warp.offsets[lane] = offset_of(table, elem) & ~(int64_t)(out->bytes - 1);
 	}
 	if (!warp.mask)
 		return;
 	result = bank_wavefronts(&warp);
-	out->executions++;
-	out->wavefronts += result.max;
-	out->ideal += result.ideal;
+	out->executions += times;
+	out->wavefronts += times * result.max;
+	out->ideal += times * result.ideal;
+}
+
+/* The table's term leaves vectors of these bytes alone. */
+static bool keeps_groups(const struct offset_table *table, uint32_t bytes)
+{
+	return table->term.n_bits == 0 || (uint32_t)1 << table->term.to_bit >= bytes;
+}
+
+/* The widest instructions that the table allows; NULL when there are none. */
+static const struct grouping *find_grouping(const struct swizzle_problem *problem,
+                                            const struct tile_access *access,
+                                            const struct offset_table *table,
+                                            struct grouping *scratch)
+{
+	for (uint32_t bytes = access->bytes; bytes * 8 >= problem->elem_bits; bytes /= 2) {
+		const struct grouping *known =
+			table->groupings ? table->groupings[swizzle_log2(bytes)] : NULL;
+
+		if (known && keeps_groups(table, bytes)) {
+			if (known->bytes > 0)
+				return known;
+		} else if (swizzle_group(problem, access, table, bytes, scratch)) {
+			return scratch;
+		}
+		if (swizzle_is_in_order(access))
+			break;
+	}
+	return NULL;
 }
 
 bool swizzle_count_access(const struct swizzle_problem *problem, const struct tile_access *access,
-                          const struct offset_table *table, struct swizzle_count *out)
+                          const struct offset_table *table, int64_t limit,
+                          struct swizzle_count *out)
 {
-	struct grouping grouping = { 0 };
-	bool one_stands_for_all = table->is_linear;
-	int64_t n_steps = one_stands_for_all ? 1 : access->n_steps;
+	struct grouping scratch;
+	const struct grouping *grouping = find_grouping(problem, access, table, &scratch);
+	int64_t n = n_classes(access, table);
 
-	*out = (struct swizzle_count){ .bytes = access->bytes };
-	while (!group_slots(problem, access, table, out->bytes, &grouping)) {
-		if (is_matrix_op(access) || out->bytes * 8 <= problem->elem_bits) {
-			out->wavefronts = -1;
-			return false;
-		}
-		out->bytes /= 2;
+	*out = (struct swizzle_count){ .bytes = access->bytes, .wavefronts = -1 };
+	if (!grouping)
+		return false;
+	*out = (struct swizzle_count){ .bytes = grouping->bytes };
+	for (int64_t i = 0; i < n && out->wavefronts <= limit; i++) {
+		const int32_t *elems = lane_elems(access, class_step(table, i), 0);
+		int64_t times = table->classes ? table->classes->times[i] : 1;
+		uint32_t n_groups = table->is_linear ? 1 : grouping->n_groups;
+
+		if (table->is_linear)
+			times = access->n_steps * grouping->n_groups;
+		for (uint32_t g = 0; g < n_groups; g++)
+			count_instruction(access, table, elems + grouping->first[g], times, out);
 	}
-	for (int64_t step = 0; step < n_steps; step++)
-		for (uint32_t g = 0; g < (one_stands_for_all ? 1 : grouping.n_groups); g++)
-			count_instruction(access, table->offsets, step, grouping.first[g], out);
-	if (one_stands_for_all) {
-		out->executions *= access->n_steps * grouping.n_groups;
-		out->wavefronts *= access->n_steps * grouping.n_groups;
-		out->ideal *= access->n_steps * grouping.n_groups;
-	}
-	return true;
+	return out->wavefronts <= limit;
 }
 
 bool swizzle_weigh(const struct swizzle_problem *problem, const struct layout *layout,
@@ -180,18 +240,73 @@ bool swizzle_weigh(const struct swizzle_problem *problem, const struct layout *l
 {
 	struct arena *scratch = arena_open();
 	int32_t *offsets = arena_array(scratch, int32_t, (size_t)swizzle_n_elems(problem));
-	struct offset_table table = { offsets, false };
+	struct offset_table table = { .offsets = offsets };
 	bool ok = true;
 
 	assert(layout->kind == LAYOUT_MEMORY);
 	*out = (struct swizzle_candidate){ .layout = layout };
 	swizzle_fill_offsets(layout, offsets);
 	for (uint32_t a = 0; a < problem->n_accesses; a++) {
-		ok = swizzle_count_access(problem, &problem->accesses[a], &table, &out->counts[a]) && ok;
+		ok = swizzle_count_access(problem, &problem->accesses[a], &table, INT64_MAX,
+		                          &out->counts[a]) &&
+		     ok;
 		out->cost += problem->accesses[a].weight * out->counts[a].wavefronts;
 	}
 	arena_close(scratch);
 	return ok;
+}
+
+/* ---- classes of steps ---- */
+
+static struct step_form form_of(const struct tile_access *access, const int32_t *offsets,
+                                int64_t step)
+{
+	const int32_t *elems = lane_elems(access, step, 0);
+	uint32_t n = SWIZZLE_LANES * access->n_slots;
+	struct step_form form = { 0, -1 };
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (elems[i] >= 0 && form.start < 0)
+			form.start = offsets[elems[i]];
+		form.shape = hash_mix(form.shape,
+		                      elems[i] < 0 ? UINT64_MAX
+		                                   : (uint64_t)(uint32_t)(offsets[elems[i]] - form.start));
+	}
+	return form;
+}
+
+struct step_form *swizzle_step_forms(struct arena *arena, const struct tile_access *access,
+                                     const int32_t *offsets)
+{
+	struct step_form *forms = arena_array(arena, struct step_form, (size_t)access->n_steps);
+
+	for (int64_t step = 0; step < access->n_steps; step++)
+		forms[step] = form_of(access, offsets, step);
+	return forms;
+}
+
+struct step_classes *swizzle_step_classes(struct arena *arena, const struct tile_access *access,
+                                          const struct step_form *forms, uint32_t period_log)
+{
+	struct step_classes *classes = arena_new(arena, struct step_classes);
+	int32_t *steps = arena_array(arena, int32_t, (size_t)access->n_steps);
+	int64_t *times = arena_array(arena, int64_t, (size_t)access->n_steps);
+	struct map known = { 0 };
+
+	assert(period_log >= 7 && period_log < 31);
+	for (int64_t step = 0; step < access->n_steps; step++) {
+		uint64_t start = (uint64_t)forms[step].start & (((uint64_t)1 << period_log) - 1);
+		struct map_entry *entry = map_at(arena, &known, hash_mix(forms[step].shape, start));
+
+		if (entry->value.number == 0) {
+			steps[classes->n] = (int32_t)step;
+			entry->value.number = (uint64_t)++classes->n;
+		}
+		times[entry->value.number - 1]++;
+	}
+	classes->steps = steps;
+	classes->times = times;
+	return classes;
 }
 
 /* ---- the bound ---- */
@@ -223,6 +338,11 @@ static uint32_t active_lanes(const struct tile_access *access, int64_t step)
 		if (lane_elems(access, step, lane)[0] >= 0)
 			mask |= 1u << lane;
 	return mask;
+}
+
+uint32_t swizzle_phases(const struct tile_access *access, uint32_t bytes)
+{
+	return is_matrix_op(access) ? access->n_matrices : bytes <= 4 ? 1 : bytes == 8 ? 2 : 4;
 }
 
 /* Phases of one instruction of the step, after those that may merge have merged. */

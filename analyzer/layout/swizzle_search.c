@@ -2,20 +2,34 @@
  * The search: candidates in order of preference, exact counts, early end at the bound.
  *
  * A candidate is a base (row-major, column-major, panels, a padding) with XOR terms on its byte
- * offsets. A base's offsets are tabulated once, so that a swizzle costs one XOR an element; where
- * everything is linear over F2 one step stands for all.
+ * offsets. A base's offsets are tabulated once; steps of an access that are the same but for a move
+ * by whole periods of the swizzle are counted once; where everything is linear over F2 one step
+ * stands for all.
  */
 #include "analyzer/layout/swizzle_internal.h"
 
 #include <assert.h>
 #include <string.h>
 
+enum { MAX_PERIOD_LOG = 24, N_WIDTHS = 5, DEFAULT_BUDGET = 1 << 20 };
+
+/* A base layout while its swizzles are counted. */
+struct base {
+	const struct layout *layout;
+	int32_t *offsets; /* row-major */
+	bool is_linear;
+	/* By access (and period); NULL: not made yet. */
+	const struct step_form *forms[SWIZZLE_MAX_ACCESSES];
+	const struct step_classes *classes[SWIZZLE_MAX_ACCESSES][MAX_PERIOD_LOG];
+	const struct grouping *groupings[SWIZZLE_MAX_ACCESSES][N_WIDTHS];
+};
+
 struct search {
 	const struct swizzle_problem *problem;
 	struct swizzle_answer *answer;
-	struct arena *arena, *scratch;
+	struct arena *arena, *scratch, *of_base;
 	int64_t n_elems;
-	int32_t *base, *offsets;
+	struct base base;
 	bool shape_is_linear;
 	bool linear[SWIZZLE_MAX_ACCESSES];
 	struct linear_access accesses[SWIZZLE_MAX_ACCESSES];
@@ -25,10 +39,7 @@ struct search {
 
 static uint32_t min_bytes(const struct swizzle_problem *problem, const struct tile_access *access)
 {
-	bool is_fixed = access->op == BANK_LDMATRIX || access->op == BANK_STMATRIX ||
-	                (access->op == BANK_CP_ASYNC && access->bytes == 16);
-
-	return is_fixed ? access->bytes : (uint32_t)problem_elem_bytes(problem);
+	return swizzle_is_in_order(access) ? access->bytes : (uint32_t)problem_elem_bytes(problem);
 }
 
 /* The least over the widths from `bytes` down; INT64_MAX when none of them is possible. */
@@ -49,70 +60,101 @@ static int64_t least_bound(const struct search *search, uint32_t a, uint32_t byt
 	return least;
 }
 
-/* Accesses a and b together: at widths that some layout gives both. */
-static int64_t pair_bound(const struct search *search, uint32_t a, uint32_t b)
-{
-	const struct swizzle_problem *problem = search->problem;
-	const struct tile_access *access = &problem->accesses[a];
-	int64_t least = INT64_MAX;
-
-	for (uint32_t bytes = access->bytes; bytes >= min_bytes(problem, access); bytes /= 2) {
-		uint32_t other =
-			swizzle_common_bytes(problem, &search->accesses[a], &search->accesses[b], bytes);
-		int64_t second = least_bound(search, b, other), sum;
-
-		if (second == INT64_MAX || access->n_slots % (bytes * 8 / problem->elem_bits) != 0)
-			continue;
-		sum = access->weight * swizzle_bound(problem, access, bytes) +
-		      problem->accesses[b].weight * second;
-		least = sum < least ? sum : least;
-	}
-	return least;
-}
-
+/* The accesses that are linear restrict each other's widths; the others count by themselves. */
 static void find_bounds(struct search *search)
 {
 	const struct swizzle_problem *problem = search->problem;
 	struct swizzle_answer *answer = search->answer;
-	int64_t excess = 0;
+	struct swizzle_problem linear = *problem;
+	struct linear_access accesses[SWIZZLE_MAX_ACCESSES];
+	struct joint_answer joint;
+	int64_t apart = 0;
 
+	linear.n_accesses = 0;
 	for (uint32_t a = 0; a < problem->n_accesses; a++) {
-		answer->bounds[a] = least_bound(search, a, problem->accesses[a].bytes);
-		answer->bound += problem->accesses[a].weight * answer->bounds[a];
-	}
-	for (uint32_t a = 0; a < problem->n_accesses; a++)
-		for (uint32_t b = a + 1; b < problem->n_accesses; b++) {
-			int64_t apart = problem->accesses[a].weight * answer->bounds[a] +
-			                problem->accesses[b].weight * answer->bounds[b];
-			int64_t both =
-				search->linear[a] && search->linear[b] ? pair_bound(search, a, b) : apart;
+		int64_t bound;
 
-			if (both > apart)
-				answer->widths_compete = true;
-			if (both < INT64_MAX && both - apart > excess)
-				excess = both - apart;
-		}
-	answer->bound += excess;
+		answer->bounds[a] = least_bound(search, a, problem->accesses[a].bytes);
+		bound = problem->accesses[a].weight * answer->bounds[a];
+		answer->bound += bound;
+		if (!search->linear[a])
+			continue;
+		apart += bound;
+		accesses[linear.n_accesses] = search->accesses[a];
+		linear.accesses[linear.n_accesses++] = problem->accesses[a];
+	}
+	if (linear.n_accesses > 1) {
+		swizzle_joint(&linear, accesses, 0, &joint);
+		answer->widths_compete = joint.bound > apart;
+		answer->bound += joint.bound - apart;
+	}
+	answer->linear_bound = answer->bound;
 }
 
 /* ---- counting a candidate ---- */
 
-/* Costs of the offsets in search->offsets; false when an access cannot be served or the cost
- * reaches `limit`. */
-static bool weigh_offsets(struct search *search, bool is_linear, int64_t limit,
-                          struct swizzle_candidate *out)
+static const struct step_classes *classes_of(struct search *search, uint32_t access,
+                                             struct xor_term term)
+{
+	uint32_t period = term.n_bits > 0 ? (uint32_t)term.from_bit + term.n_bits : 0;
+	const struct step_classes **known;
+
+	if (period < 7)
+		period = 7;
+	if (period >= MAX_PERIOD_LOG)
+		return NULL;
+	known = &search->base.classes[access][period];
+	if (!search->base.forms[access])
+		search->base.forms[access] = swizzle_step_forms(
+			search->of_base, &search->problem->accesses[access], search->base.offsets);
+	if (!*known)
+		*known = swizzle_step_classes(search->of_base, &search->problem->accesses[access],
+		                              search->base.forms[access], period);
+	return *known;
+}
+
+static struct offset_table table_of(struct search *search, uint32_t access, struct xor_term term)
+{
+	const struct swizzle_problem *problem = search->problem;
+	struct base *base = &search->base;
+	struct offset_table table = { .offsets = base->offsets };
+
+	table.is_linear = base->is_linear && search->linear[access];
+	if (!table.is_linear)
+		table.classes = classes_of(search, access, (struct xor_term){ 0 });
+	for (uint32_t bytes = problem->accesses[access].bytes; bytes * 8 >= problem->elem_bits;
+	     bytes /= 2)
+		if (!base->groupings[access][swizzle_log2(bytes)]) {
+			struct grouping *grouping = arena_new(search->of_base, struct grouping);
+
+			if (!swizzle_group(problem, &problem->accesses[access], &table, bytes, grouping))
+				grouping->bytes = 0;
+			base->groupings[access][swizzle_log2(bytes)] = grouping;
+		}
+	if (!table.is_linear)
+		table.classes = classes_of(search, access, term);
+	table.term = term;
+	table.groupings = base->groupings[access];
+	return table;
+}
+
+/* Costs of the base with the term; false when an access cannot be served or the cost reaches
+ * `limit`. */
+static bool weigh_base(struct search *search, struct xor_term term, int64_t limit,
+                       struct swizzle_candidate *out)
 {
 	const struct swizzle_problem *problem = search->problem;
 
 	out->cost = 0;
 	search->answer->n_layouts++;
 	for (uint32_t a = 0; a < problem->n_accesses; a++) {
-		struct offset_table table = { search->offsets, is_linear && search->linear[a] };
+		struct offset_table table = table_of(search, a, term);
+		int64_t weight = problem->accesses[a].weight, left = (limit - out->cost) / weight;
 
 		if (out->cost >= limit ||
-		    !swizzle_count_access(problem, &problem->accesses[a], &table, &out->counts[a]))
+		    !swizzle_count_access(problem, &problem->accesses[a], &table, left, &out->counts[a]))
 			return false;
-		out->cost += problem->accesses[a].weight * out->counts[a].wavefronts;
+		out->cost += weight * out->counts[a].wavefronts;
 	}
 	return out->cost < limit;
 }
@@ -135,26 +177,30 @@ static bool fits(const struct search *search, const struct layout *layout)
 	return search->problem->max_bytes == 0 || layout->n_bytes <= search->problem->max_bytes;
 }
 
-/* The base whose offsets are in search->base, with one XOR term (n_bits 0: none). */
-static void try_swizzle(struct search *search, const struct layout *base, struct xor_term term,
-                        bool is_simple)
+static void set_base(struct search *search, const struct layout *layout)
+{
+	struct arena_mark none = { NULL, 0 };
+
+	arena_release(search->of_base, none);
+	search->base = (struct base){ .layout = layout, .offsets = search->base.offsets };
+	search->base.is_linear = search->shape_is_linear && swizzle_log2(layout->n_bytes) >= 0;
+	swizzle_fill_offsets(layout, search->base.offsets);
+}
+
+/* The base with one XOR term (n_bits 0: none). */
+static void try_swizzle(struct search *search, struct xor_term term, bool is_simple)
 {
 	struct swizzle_answer *answer = search->answer;
 	struct swizzle_candidate candidate = { 0 };
-	int32_t mask = (int32_t)((1u << term.n_bits) - 1);
-	bool is_linear = search->shape_is_linear && swizzle_log2(base->n_bytes) >= 0;
 	int64_t limit = limit_of(&answer->best);
 	struct layout *layout;
 
 	if (is_simple && limit_of(&answer->best_simple) > limit)
 		limit = limit_of(&answer->best_simple);
-	for (int64_t i = 0; i < search->n_elems; i++)
-		search->offsets[i] =
-			search->base[i] ^ (((search->base[i] >> term.from_bit) & mask) << term.to_bit);
-	if (!weigh_offsets(search, is_linear, limit, &candidate))
+	if (!weigh_base(search, term, limit, &candidate))
 		return;
 	layout = arena_new(search->arena, struct layout);
-	*layout = *base;
+	*layout = *search->base.layout;
 	if (term.n_bits > 0) {
 		layout->xors[layout->n_xors++] = term;
 		layout_finish(layout);
@@ -173,19 +219,17 @@ static void try_all_swizzles(struct search *search, const struct layout *base, b
 {
 	int to_min = swizzle_log2(problem_elem_bytes(search->problem)), n_bits = 7;
 
-	swizzle_fill_offsets(base, search->base);
+	set_base(search, base);
 	while ((int64_t)1 << n_bits < base->n_bytes)
 		n_bits++;
-	if (search->problem->keep_rows_whole)
-		to_min = 4;
-	try_swizzle(search, base, (struct xor_term){ 0 }, is_simple);
+	try_swizzle(search, (struct xor_term){ 0 }, is_simple);
 	for (int n = 1; n <= 5; n++)
 		for (int to = 7 - n; to >= to_min; to--)
 			for (int from = to + n > 7 ? to + n : 7; from + n <= n_bits; from++) {
 				if (is_done(search))
 					return;
-				try_swizzle(search, base,
-				            (struct xor_term){ (uint8_t)from, (uint8_t)to, (uint8_t)n }, is_simple);
+				try_swizzle(search, (struct xor_term){ (uint8_t)from, (uint8_t)to, (uint8_t)n },
+				            is_simple);
 			}
 }
 
@@ -220,8 +264,8 @@ static void try_base(struct search *search, const struct layout *base)
 {
 	if (is_done(search))
 		return;
-	swizzle_fill_offsets(base, search->base);
-	try_swizzle(search, base, (struct xor_term){ 0 }, false);
+	set_base(search, base);
+	try_swizzle(search, (struct xor_term){ 0 }, false);
 }
 
 static void try_panels(struct search *search)
@@ -237,35 +281,35 @@ static void try_panels(struct search *search)
 	}
 }
 
-static void try_construction(struct search *search)
+/* The best layout that is linear over F2. */
+static void try_linear(struct search *search)
 {
 	const struct swizzle_problem *problem = search->problem;
 	struct swizzle_answer *answer = search->answer;
+	struct swizzle_candidate candidate = { 0 };
+	struct joint_answer joint;
+	const struct layout *layout;
 
-	for (uint32_t lead = 0; lead < problem->n_accesses && !is_done(search); lead++) {
-		struct swizzle_candidate candidate = { 0 };
-		struct f2_map map;
-		struct layout *layout;
-
-		if (!swizzle_construct(problem, search->accesses, lead, &map))
-			continue;
-		for (int64_t i = 0; i < search->n_elems; i++)
-			search->offsets[i] = (int32_t)f2_apply(&map, (uint64_t)i);
-		if (!weigh_offsets(search, true, limit_of(&answer->best), &candidate))
-			continue;
-		layout =
-			f2_to_memory(search->arena, problem->shape, problem->rank, problem->elem_bits, &map);
-		candidate.layout = layout;
-		if (fits(search, layout))
-			answer->best = candidate;
-	}
+	swizzle_joint(problem, search->accesses, problem->budget ? problem->budget : DEFAULT_BUDGET,
+	              &joint);
+	answer->linear_bound = joint.linear_bound;
+	if (!joint.found)
+		return;
+	layout =
+		f2_to_memory(search->arena, problem->shape, problem->rank, problem->elem_bits, &joint.map);
+	set_base(search, layout);
+	if (!weigh_base(search, (struct xor_term){ 0 }, limit_of(&answer->best), &candidate))
+		return;
+	candidate.layout = layout;
+	if (fits(search, layout))
+		answer->best = candidate;
 }
 
 /* Pads that keep vectors aligned: multiples of the widest, up to a line; then narrower ones. */
 static void try_pads(struct search *search, bool by_columns)
 {
 	const struct swizzle_problem *problem = search->problem;
-	int64_t unit = problem->keep_rows_whole ? 16 : problem_elem_bytes(problem);
+	int64_t unit = problem_elem_bytes(problem);
 
 	if (problem->rank < 2)
 		return;
@@ -287,8 +331,7 @@ static bool prepare(struct search *search)
 	bool all = true;
 
 	search->n_elems = swizzle_n_elems(problem);
-	search->base = arena_array(search->scratch, int32_t, (size_t)search->n_elems);
-	search->offsets = arena_array(search->scratch, int32_t, (size_t)search->n_elems);
+	search->base.offsets = arena_array(search->scratch, int32_t, (size_t)search->n_elems);
 	search->shape_is_linear = true;
 	for (uint32_t d = 0; d < problem->rank; d++)
 		if (swizzle_log2(problem->shape[d]) < 0)
@@ -303,9 +346,11 @@ static bool prepare(struct search *search)
 void swizzle_search(struct arena *arena, const struct swizzle_problem *problem,
                     struct swizzle_answer *answer)
 {
-	struct search search = {
-		.problem = problem, .answer = answer, .arena = arena, .scratch = arena_open()
-	};
+	struct search search = { .problem = problem,
+		                     .answer = answer,
+		                     .arena = arena,
+		                     .scratch = arena_open(),
+		                     .of_base = arena_open() };
 	const struct layout *rows;
 
 	assert(problem->n_accesses >= 1 && problem->n_accesses <= SWIZZLE_MAX_ACCESSES);
@@ -315,20 +360,21 @@ void swizzle_search(struct arena *arena, const struct swizzle_problem *problem,
 	find_bounds(&search);
 	rows = row_major(&search, 0);
 	swizzle_weigh(problem, rows, &answer->row_major);
-	swizzle_fill_offsets(rows, search.base);
-	try_swizzle(&search, rows, (struct xor_term){ 0 }, true);
-	if (!problem->keep_rows_whole && problem->rank >= 2)
+	set_base(&search, rows);
+	try_swizzle(&search, (struct xor_term){ 0 }, true);
+	if (problem->rank >= 2)
 		try_base(&search, column_major(&search, 0));
 	try_panels(&search);
 	if (!is_done(&search))
 		try_all_swizzles(&search, rows, true);
 	if (!is_done(&search) && answer->is_linear)
-		try_construction(&search);
+		try_linear(&search);
 	if (!is_done(&search))
 		try_pads(&search, false);
-	if (!is_done(&search) && !problem->keep_rows_whole && problem->rank >= 2) {
+	if (!is_done(&search) && problem->rank >= 2) {
 		try_all_swizzles(&search, column_major(&search, 0), false);
 		try_pads(&search, true);
 	}
+	arena_close(search.of_base);
 	arena_close(search.scratch);
 }

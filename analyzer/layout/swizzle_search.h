@@ -38,9 +38,9 @@ struct swizzle_problem {
 	uint32_t elem_bits; /* 8, 16, 32, 64 or 128 */
 	uint32_t n_accesses;
 	struct tile_access accesses[SWIZZLE_MAX_ACCESSES];
-	int64_t max_bytes;    /* of the layout; 0: no limit, padding may take what it needs */
-	int64_t max_layouts;  /* candidates to count exactly; 0: no limit */
-	bool keep_rows_whole; /* only layouts that keep 16 bytes of a row together (cp.async, TMA) */
+	int64_t max_bytes;   /* of the layout; 0: no limit, padding may take what it needs */
+	int64_t max_layouts; /* candidates to count exactly; 0: no limit */
+	int64_t budget;      /* of the search over F2, vectors looked at; 0: the default of 2^20 */
 };
 
 /* Warp-level instructions of an access under a layout; wavefronts -1 when it cannot be served
@@ -62,9 +62,10 @@ struct swizzle_answer {
 	struct swizzle_candidate best_simple; /* of one Swizzle<B,M,S> on rows with any padding */
 	int64_t bounds[SWIZZLE_MAX_ACCESSES]; /* no layout serves access i with fewer wavefronts */
 	int64_t bound;                        /* of the cost; at least the weighted sum of bounds */
-	bool is_linear;                       /* the F2 construction applied */
-	bool widths_compete; /* no layout serves two of the accesses at their full widths */
-	int64_t n_layouts;   /* counted */
+	int64_t linear_bound; /* no layout that is linear over F2 costs less; at least `bound` */
+	bool is_linear;       /* all accesses are linear over F2, so such layouts were searched */
+	bool widths_compete;  /* no layout serves two of the accesses at their full widths */
+	int64_t n_layouts;    /* counted */
 };
 
 /*
@@ -93,24 +94,9 @@ bool swizzle_linear(const struct swizzle_problem *problem, const struct tile_acc
                     struct linear_access *out);
 
 /*
- * A layout that is linear over F2, for accesses that all are. `lead` is the access whose width is
- * kept first; with one or two accesses the result reaches the lower bound (docs/swizzles.md).
- * `out` maps element number bits to byte offset bits. False when an access is not linear or its
- * rows cannot be kept whole.
- */
-bool swizzle_construct(const struct swizzle_problem *problem, const struct linear_access *accesses,
-                       uint32_t lead, struct f2_map *out);
-
-/*
  * Wavefronts of the access under every injective layout, at instructions of `bytes` a lane: at
  * least this.
  */
 int64_t swizzle_bound(const struct swizzle_problem *problem, const struct tile_access *access,
                       uint32_t bytes);
-/* The widest instructions that one layout can give both accesses together when the first has
- * `bytes` a lane. */
-uint32_t swizzle_common_bytes(const struct swizzle_problem *problem,
-                              const struct linear_access *first, const struct linear_access *second,
-                              uint32_t bytes);
-
 #endif

@@ -171,6 +171,8 @@ void solve_open(struct solver *solver, struct tile_program *program, const struc
 	solver->pool = program->pool;
 	solver->n_threads = solver->trial && solver->trial->n_threads ? solver->trial->n_threads
 	                                                              : launch_n_threads(launch);
+	if (!solver->memo)
+		solver->memo = arena_new(solver->arena, struct solve_memo);
 	access_space_init(&solver->access, cx, program->pool, solver->n_threads);
 	solver->solution = arena_new(solver->arena, struct solution);
 	solver->solution->status = SOLVE_CONFLICT;

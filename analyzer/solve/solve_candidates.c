@@ -56,8 +56,11 @@ static int64_t max_vector(const struct space *space, int inner)
 	return has_memory ? max : 4;
 }
 
-static void add_candidate(struct family *family, const struct layout *layout)
+/* `mark`: taken before the layout was made. */
+static void add_candidate(struct family *family, const struct layout *layout,
+                          struct arena_mark mark)
 {
+	layout = solve_intern(family->solver, layout, mark);
 	for (uint32_t i = 0; i < family->n; i++)
 		if (layout_equal_structure(family->out[i], layout))
 			return;
@@ -110,6 +113,7 @@ static int64_t deal(enum dealing dealing, int64_t reach, int64_t left)
 static void add_partition(struct family *family, int64_t v, int64_t t, enum dealing dealing)
 {
 	const struct space *space = family->space;
+	struct arena_mark mark = arena_mark(family->solver->arena);
 	struct layout *layout = layout_new_fragment(family->solver->arena, space->rank, space->shape);
 	int64_t threads = t, left = family->solver->n_threads / t, slots = v;
 	int64_t n_vectors = ceil_div(family->reach[family->inner], v * t), could_use;
@@ -133,10 +137,9 @@ static void add_partition(struct family *family, int64_t v, int64_t t, enum deal
 	could_use = ceil_div(family->inner_extent, v) * family->n_outer;
 	if (could_use > family->solver->n_threads)
 		could_use = family->solver->n_threads;
-	if (threads * 4 < could_use)
-		return;
 	layout_finish(layout);
-	add_candidate(family, layout);
+	if (threads * 4 >= could_use)
+		add_candidate(family, layout, mark);
 }
 
 static void add_row_fragment(struct family *family, int64_t v, int64_t t)
@@ -240,6 +243,7 @@ static void add_extensions(struct family *family, const struct use *use,
 	if (missing == NO_DIM)
 		return;
 	for (int64_t v = max_vector(space, missing); v >= 1; v /= 2) {
+		struct arena_mark mark = arena_mark(family->solver->arena);
 		struct layout *layout;
 		int64_t div = v, slots = v;
 
@@ -268,7 +272,7 @@ static void add_extensions(struct family *family, const struct use *use,
 				                                                          : digit->stride });
 		}
 		layout_finish(layout);
-		add_candidate(family, layout);
+		add_candidate(family, layout, mark);
 	}
 }
 

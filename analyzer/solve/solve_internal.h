@@ -8,7 +8,7 @@
  * layouts of a component solve_cost.c       what a partition costs without knowing the shared
  * layouts solve_shared.c     shared layouts against exact wavefronts solve_record.c     the
  * solution's plans; solve_print.c its text; solve_verify.c its invariants solve_explain.c conflicts
- * in words
+ * in words solve_memo.c what was asked before
  */
 #ifndef TL_SOLVE_SOLVE_INTERNAL_H
 #define TL_SOLVE_SOLVE_INTERNAL_H
@@ -103,6 +103,13 @@ struct trial {
 	bool strict;
 };
 
+/* Answers of questions about layouts that come again, also in the trials of one launch. */
+struct solve_memo {
+	struct map layouts; /* value -> const struct layout *, the first of equal ones */
+	struct map checks;  /* (use, partition, fragment) -> const struct use_check * */
+	struct map owners;  /* (layout, layout) -> const struct use_check * */
+};
+
 struct solver {
 	struct tile_program *program;
 	const struct launch *launch;
@@ -124,10 +131,12 @@ struct solver {
 	/* The choice while it is built: by space id, by buffer id. */
 	const struct layout **space_layout, **fragment_layout;
 	const struct constraint **fragment_from; /* by buffer id: what gave fragment_layout its value */
-	struct map swizzles;     /* memo of solve_swizzle: accesses -> const struct layout ** */
+	struct map shared_layouts; /* memo: (buffer, partitions that touch it) -> buffer_solution */
+	struct map swizzles;       /* memo of solve_swizzle: accesses -> const struct layout ** */
 	struct map wavefronts;   /* memo of access_count: access fingerprint -> struct access_cost * */
 	struct map global_bytes; /* memo: (space, partition) -> bytes of a copy's global side */
 	struct map copies;       /* memo: (space, partition, shared layout) -> copy plan and access */
+	struct solve_memo *memo; /* its own, or that of the solver whose trial this is */
 	bool exhausted;          /* a limit cut the search short */
 	const struct trial *trial; /* NULL: this is the solution itself */
 	struct mismatch *mismatch; /* the first inconsistency met, for the explanation */
@@ -150,6 +159,28 @@ void solve_open(struct solver *solver, struct tile_program *program, const struc
                 struct cx *cx);
 /* Fills solver->solution. */
 void solve_run(struct solver *solver);
+
+/* ---- solve_memo.c ---- */
+
+/* Whether a use finds its elements with their owners; else the first that it does not. */
+struct use_check {
+	bool ok;
+	struct owner_mismatch owner;
+};
+/* By digits, shape and XOR terms; tables by identity. */
+uint64_t solve_layout_hash(const struct layout *layout);
+/* The first layout of this value that the solver met. `mark` was taken before `layout` was made: a
+ * second copy's memory is given back. NULL stays NULL. */
+const struct layout *solve_intern(struct solver *solver, const struct layout *layout,
+                                  struct arena_mark mark);
+/* layout_project, interned. */
+const struct layout *solve_project(struct solver *solver, const struct layout *source,
+                                   uint32_t rank, const struct projection *dims);
+/*
+ * Every owner of an element under `a` is one under `b`. Remembered; both may be seen as they are.
+ */
+const struct use_check *solve_owners_within(struct solver *solver, const struct layout *a,
+                                            const struct layout *b);
 
 /* ---- solve_trial.c ---- */
 

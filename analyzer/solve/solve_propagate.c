@@ -69,35 +69,6 @@ static void note_mismatch(struct propagation *p, const struct space *space, cons
 	p->solver->mismatch = mismatch;
 }
 
-static bool has_thread(const struct layout *layout, const int64_t *index, int64_t thread)
-{
-	for (int64_t r = 0; r < layout->n_replicas; r++)
-		if (layout_at(layout, index, r).thread == thread)
-			return true;
-	return false;
-}
-
-/* Every owner under `a` is an owner under `b`; else the first element and thread that is not. */
-static bool owners_within(const struct layout *a, const struct layout *b,
-                          struct owner_mismatch *owner)
-{
-	int64_t index[MAX_RANK] = { 0 };
-
-	do
-		for (int64_t r = 0; r < a->n_replicas; r++) {
-			int64_t thread = layout_at(a, index, r).thread;
-
-			if (has_thread(b, index, thread))
-				continue;
-			memcpy(owner->element, index, sizeof(index));
-			owner->thread = thread;
-			owner->owner = layout_at(b, index, 0).thread;
-			return false;
-		}
-	while (layout_next_index(a, index));
-	return true;
-}
-
 /* The slow, exact question: do registers of the executing threads hold what the use's index names?
  */
 static bool check_slots(struct propagation *p, const struct space *space, const struct use *use,
@@ -115,27 +86,64 @@ static bool check_slots(struct propagation *p, const struct space *space, const 
 	return access_fragment_slot(&solver->access, &ref, slot, &unused, owner);
 }
 
-/* A use whose two sides are known. */
+/* A use whose two sides are known, looked at. */
+static struct use_check look_at_use(struct propagation *p, const struct space *space,
+                                    const struct use *use, const struct layout *seen)
+{
+	const struct layout *fragment = p->solver->fragment_layout[use->buffer->id];
+	struct use_check check = { .ok = false };
+
+	if (seen && layout_equal(seen, fragment, NULL))
+		return (struct use_check){ .ok = true };
+	if (space->kind == SPACE_REDUCE && use->is_store) {
+		/* Each owner of a partial result must be an owner of the result, and nobody else. */
+		if (seen)
+			check = *solve_owners_within(p->solver, seen, fragment);
+		return check.ok ? *solve_owners_within(p->solver, fragment, seen) : check;
+	}
+	if (!check_slots(p, space, use, &check.owner))
+		return check;
+	if (use->is_store && seen)
+		return *solve_owners_within(p->solver, fragment, seen);
+	check.ok = !use->is_store;
+	return check;
+}
+
+/* Equal uses of the statement under equal layouts have one answer. */
+static uint64_t check_key(const struct propagation *p, const struct space *space,
+                          const struct use *use)
+{
+	const struct solver *solver = p->solver;
+	uint64_t key = hash_mix(space->stmt->id, (uint64_t)(use - space->uses.p));
+
+	for (uint32_t d = 0; d < use->buffer->rank; d++)
+		key = hash_mix(key, use->is_plain ? hash_mix((uint64_t)use->dims[d].source_dim,
+		                                             (uint64_t)use->dims[d].quotient)
+		                                  : use->index[d]->id);
+	key = hash_mix(key, hash_mix((uint64_t)space->kind, use->buffer->id));
+	key = hash_mix(key, solve_layout_hash(solver->space_layout[space->id]));
+	return hash_mix(key, solve_layout_hash(solver->fragment_layout[use->buffer->id]));
+}
+
 static bool check_use(struct propagation *p, const struct space *space, const struct use *use,
                       const struct layout *seen)
 {
 	const struct layout *fragment = p->solver->fragment_layout[use->buffer->id];
-	struct owner_mismatch owner = { { 0 }, 0, 0 };
+	struct use_check *check;
+	uint64_t key;
 
 	if (seen && layout_equal_structure(seen, fragment) && seen->shape[0] == fragment->shape[0])
 		return true;
-	if (seen && layout_equal(seen, fragment, NULL))
-		return true;
-	if (space->kind == SPACE_REDUCE && use->is_store) {
-		/* Each owner of a partial result must be an owner of the result, and nobody else. */
-		if (seen && owners_within(seen, fragment, &owner) && owners_within(fragment, seen, &owner))
-			return true;
-	} else if (check_slots(p, space, use, &owner)) {
-		if (!use->is_store || (seen && owners_within(fragment, seen, &owner)))
-			return true;
+	key = check_key(p, space, use);
+	check = map_get(&p->solver->memo->checks, key);
+	if (!check) {
+		check = arena_new(p->solver->arena, struct use_check);
+		*check = look_at_use(p, space, use, seen);
+		map_set(p->solver->arena, &p->solver->memo->checks, key, check);
 	}
-	note_mismatch(p, space, use, &owner, false);
-	return false;
+	if (!check->ok)
+		note_mismatch(p, space, use, &check->owner, false);
+	return check->ok;
 }
 
 /* ---- propagation ---- */
@@ -147,8 +155,8 @@ static const struct layout *seen_through(struct propagation *p, const struct spa
 {
 	if (!use->is_plain)
 		return NULL;
-	return layout_project(p->solver->arena, p->solver->space_layout[space->id], use->buffer->rank,
-	                      use->dims);
+	return solve_project(p->solver, p->solver->space_layout[space->id], use->buffer->rank,
+	                     use->dims);
 }
 
 /* The partition that a fragment dictates to a space all of whose dimensions it has; NULL when it
@@ -168,7 +176,7 @@ static const struct layout *partition_from(struct propagation *p, const struct s
 		if (dims[d].source_dim == -1 && space->shape[d] > 1)
 			return NULL;
 	}
-	return layout_project(p->solver->arena, fragment, space->rank, dims);
+	return solve_project(p->solver, fragment, space->rank, dims);
 }
 
 /* Every element of the fragment has a place: digits reach as far as the shape. */

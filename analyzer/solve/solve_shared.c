@@ -223,7 +223,7 @@ static void try_swizzle(struct solver *solver, const struct buffer *buffer,
 		insert_candidate(solver, out, weigh(solver, buffer, layout, scratch));
 }
 
-static double solve_buffer(struct solver *solver, const struct buffer *buffer,
+static void solve_buffer(struct solver *solver, const struct buffer *buffer,
                            struct buffer_solution *out)
 {
 	struct access_list *scratch = arena_new(solver->arena, struct access_list);
@@ -248,7 +248,41 @@ static double solve_buffer(struct solver *solver, const struct buffer *buffer,
 		put_annotation_first(solver, buffer, out, scratch);
 	assert(out->candidates.n > 0);
 	out->layout = out->candidates.p[0].layout;
-	return out->candidates.p[0].cost;
+}
+
+/* What a buffer's accesses depend on: the partitions of the spaces that touch it. */
+static uint64_t touched_by(const struct solver *solver, const struct buffer *buffer)
+{
+	uint64_t key = hash_mix(buffer->id, 0);
+
+	for (uint32_t s = 0; s < solver->spaces.n; s++) {
+		const struct space *space = solver->spaces.p[s];
+		bool touches = false;
+
+		for (uint32_t u = 0; u < space->uses.n; u++)
+			touches |= space->uses.p[u].buffer == buffer;
+		if (touches)
+			key = hash_mix(key, hash_mix(s, solve_layout_hash(solver->space_layout[space->id])));
+	}
+	return key;
+}
+
+/* The buffer under these partitions, remembered. */
+static double solve_buffer_once(struct solver *solver, const struct buffer *buffer,
+                                struct buffer_solution *out)
+{
+	uint64_t key = touched_by(solver, buffer);
+	struct buffer_solution *known = map_get(&solver->shared_layouts, key);
+
+	if (!known) {
+		known = arena_new(solver->arena, struct buffer_solution);
+		solve_buffer(solver, buffer, known);
+		map_set(solver->arena, &solver->shared_layouts, key, known);
+	}
+	out->layout = known->layout;
+	out->candidates.p = known->candidates.p;
+	out->candidates.n = known->candidates.n;
+	return known->candidates.p[0].cost;
 }
 
 static bool is_used(const struct solver *solver, const struct buffer *buffer)
@@ -271,7 +305,7 @@ double solve_shared(struct solver *solver, struct buffer_solution *out)
 
 		if (buffer->scope == SCOPE_SHARED && buffer->launch == solver->launch->index &&
 		    is_used(solver, buffer))
-			cost += solve_buffer(solver, buffer, &out[b]);
+			cost += solve_buffer_once(solver, buffer, &out[b]);
 	}
 	return cost;
 }

@@ -28,7 +28,7 @@ FLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARN) -fPIC -fvisibility=hidden -DHAVE_SQL
 LIBS  := $(SQLITE_LIBS) $(GRAPHVIZ_LIBS) -ldl -lm -lpthread
 STRICT := $(if $(WERROR),-Werror)
 
-FOLDERS  := base analyzer codegen sim profiler db viz cli include tests
+FOLDERS  := base analyzer codegen sim profiler db viz cli include tests bench
 LIB_SRC  := $(wildcard base/*.c analyzer/*.c analyzer/*/*.c codegen/*.c codegen/*/*.c sim/*.c profiler/*.c db/*.c viz/*.c)
 CLI_SRC  := $(wildcard cli/*.c)
 TEST_SRC := $(wildcard tests/unit/*_test.c)
@@ -81,6 +81,9 @@ $(BUILD)/tilelayout: $(CLI_OBJ) $(LIB_A)
 	$(call quiet,ld,$(CC) $(CFLAGS) $(LDFLAGS) $(CLI_OBJ) $(LIB_A) $(LIBS) -o $@)
 
 $(BUILD)/tests/%_test: $(BUILD)/tests/unit/%_test.o $(LIB_A)
+	$(call quiet,ld,$(CC) $(CFLAGS) $(LDFLAGS) $< $(LIB_A) $(LIBS) -o $@)
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB_A)
 	$(call quiet,ld,$(CC) $(CFLAGS) $(LDFLAGS) $< $(LIB_A) $(LIBS) -o $@)
 
 # A fuzz target over its seeds, without libFuzzer.

@@ -12,21 +12,39 @@ make -s -C "$ROOT" "$BENCH"
 
 [ $# -gt 0 ] || set -- "$ROOT"/examples/*.tl
 "$BENCH" --repeats "$REPEATS" "$@" > "$BUILD/bench/solve.txt"
-if [ "${CALLGRIND:-0}" = 1 ] && command -v valgrind > /dev/null; then
-	"$BENCH" --repeats 1 --callgrind "$BUILD/bench/solve.txt" > "$BUILD/bench/counted.txt"
-	mv "$BUILD/bench/counted.txt" "$BUILD/bench/solve.txt"
-fi
-cat "$BUILD/bench/solve.txt"
-python3 - "$BUILD/bench/solve.txt" << 'END'
-import collections, statistics, sys
+CALLGRIND=${CALLGRIND:-0} BENCH=$BENCH python3 - "$BUILD/bench/solve.txt" << 'END'
+import collections, os, re, statistics, subprocess, sys, tempfile
 
-rows = [line.split() for line in open(sys.argv[1])]
+
+def counted(words):
+    """Instructions inside solve_launch by valgrind; "-" when it cannot run."""
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as case:
+        case.write(words + "\n")
+        case.flush()
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=solve_launch",
+                   os.environ["BENCH"], "--repeats", "1", "--list", case.name]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True)
+        except OSError:
+            return "-"
+        found = re.search(r"Collected : (\d+)", done.stderr)
+        return found.group(1) if found else "-"
+
+
+rows = []
+for line in open(sys.argv[1]):
+    head, *rest = line.rstrip("\n").split("\t")
+    row = head.split()
+    if row[2] == "-" and os.environ["CALLGRIND"] == "1" and row[0] != "refused":
+        row[2] = counted("\t".join([row[4], *rest]))
+    print("%-9s %9s %13s %7s  %s" % (*row[:4], " ".join([row[4], *rest])))
+    rows.append(row)
 solved = [r for r in rows if r[0] in ("optimal", "best")]
 print("\n%d kernels: %s" % (len(rows), ", ".join("%d %s" % (n, s) for s, n in collections.Counter(r[0] for r in rows).items())))
 if solved:
     ms = [float(r[1]) for r in solved]
     print("solved: median %.2f ms, largest %.1f ms" % (statistics.median(ms), max(ms)))
-counts = [int(r[2]) for r in solved if r[2] != "-"]
+counts = [int(r[2]) for r in rows if r[2] != "-"]
 if counts:
     print("instructions: median %.1f million, largest %.0f million" % (statistics.median(counts) / 1e6, max(counts) / 1e6))
 else:

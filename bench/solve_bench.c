@@ -8,8 +8,8 @@
  * expressions are equal objects and a second solve of one program would find its own. The time is
  * the thread's CPU time of solve_launch alone, summed over the launches: the median of the repeats.
  * A line a case: status, milliseconds, instructions, optimality gap, file. Instructions are the
- * processor's user-space count where perf_event_open allows it, else "-" (bench/solve.sh then asks
- * callgrind, which counts between the calls of solve_launch). Exit 2: the command line is at fault.
+ * processor's user-space count where perf_event_open allows it, else "-" (bench/solve.sh can ask
+ * callgrind instead, which counts inside solve_launch). Exit 2: the command line is at fault.
  */
 #include "analyzer/session.h"
 
@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORDS = 128, MAX_REPEATS = 101, LINE_BYTES = 1 << 16, N_PASSES = 6 };
+enum { MAX_WORDS = 128, MAX_REPEATS = 101, N_PASSES = 6 };
 
 struct bench {
 	uint32_t n_repeats;
@@ -211,7 +211,7 @@ static bool run_case(const struct bench *bench, const struct words *words)
 	if (!bench->by_pass)
 		printf("%7.4f ", median->gap);
 	for (int i = 0; i < words->n; i++)
-		printf(" %s", words->p[i]);
+		printf("%s%s", i ? "\t" : " ", words->p[i]);
 	printf("\n");
 	fflush(stdout);
 	return true;
@@ -222,10 +222,11 @@ static bool run_case(const struct bench *bench, const struct words *words)
 static bool run_list(const struct bench *bench, const char *path)
 {
 	FILE *file = fopen(path, "r");
-	static char line[LINE_BYTES];
+	char *line = NULL;
+	size_t room = 0;
 	bool ok = file != NULL;
 
-	while (ok && fgets(line, sizeof(line), file)) {
+	while (ok && getline(&line, &room, file) >= 0) {
 		struct words words = { 0 };
 		char *rest = NULL;
 
@@ -235,6 +236,7 @@ static bool run_list(const struct bench *bench, const char *path)
 		if (words.n > 0)
 			ok = run_case(bench, &words);
 	}
+	free(line);
 	if (file)
 		fclose(file);
 	else

@@ -255,12 +255,11 @@ static const char *proof(struct cli *cli, const struct swizzle_answer *answer)
 		                    "padding): none takes fewer than %" PRId64
 		                    " wavefronts; for layouts of other forms %" PRId64 " is proved",
 		                    answer->linear_bound, answer->bound);
-	return arena_printf(cli->arena,
-	                    "best found: %" PRId64 " wavefronts, no layout takes fewer than %" PRId64
-	                    " (gap %.1f %%)",
-	                    answer->best.cost, answer->bound,
-	                    100.0 * (double)(answer->best.cost - answer->bound) /
-	                        (double)answer->best.cost);
+	return arena_printf(
+		cli->arena,
+		"best found: %" PRId64 " wavefronts, no layout takes fewer than %" PRId64 " (gap %.1f %%)",
+		answer->best.cost, answer->bound,
+		100.0 * (double)(answer->best.cost - answer->bound) / (double)answer->best.cost);
 }
 
 static void add_count(struct table *table, const struct swizzle_count *count, int64_t bound)

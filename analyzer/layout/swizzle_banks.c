@@ -108,20 +108,28 @@ static void apply_functional(const struct bank_search *search, struct bank_state
 
 /* ---- spaces ---- */
 
-/* A functional with given values on vectors; false when they contradict one another. */
-static bool functional_on(uint32_t n_bits, const struct f2_space *zero, const uint64_t *vectors,
-                          uint32_t n, uint64_t values, uint64_t *out)
-{
-	struct f2_map equations = { .n_in = n_bits, .n_out = zero->n + n };
+/* What a functional must be: 0 on a space, bit i of `values` on vector i. */
+struct demand {
+	const struct f2_space *zero;
+	const uint64_t *vectors;
+	uint32_t n;
+	uint64_t values;
+};
 
-	assert(zero->n + n <= F2_MAX_DIM);
+/* False when the demands contradict one another. */
+static bool functional_of(uint32_t n_bits, const struct demand *demand, uint64_t *out)
+{
+	uint32_t n = demand->n;
+	struct f2_map equations = { .n_in = n_bits, .n_out = demand->zero->n + n };
+
+	assert(demand->zero->n + n <= F2_MAX_DIM);
 	for (uint32_t i = 0; i < n_bits; i++) {
 		for (uint32_t j = 0; j < n; j++)
-			equations.columns[i] |= (vectors[j] >> i & 1) << j;
-		for (uint32_t j = 0; j < zero->n; j++)
-			equations.columns[i] |= (zero->basis[j] >> i & 1) << (n + j);
+			equations.columns[i] |= (demand->vectors[j] >> i & 1) << j;
+		for (uint32_t j = 0; j < demand->zero->n; j++)
+			equations.columns[i] |= (demand->zero->basis[j] >> i & 1) << (n + j);
 	}
-	return f2_solve(&equations, values, out);
+	return f2_solve(&equations, demand->values, out);
 }
 
 /* The functionals that vanish on a space. */
@@ -279,16 +287,14 @@ static void add_generators(struct bank_search *search, struct choice *choice,
 static bool flag_functional(const struct f2_tile *tile, const struct f2_flag *flag, uint32_t i,
                             uint64_t *out)
 {
-	uint64_t vectors[MAX_FLAG];
 	bool is_in_order = false;
-	uint32_t n = i + 1;
 
 	for (uint32_t a = 0; a < tile->n_accesses; a++)
 		is_in_order |= tile->spaces[a].is_in_order;
-	memcpy(vectors, flag->vectors, sizeof(vectors));
-	if (is_in_order)
-		n = flag->n;
-	return functional_on(tile->n_bits, &flag->fixed[i], vectors, n, (uint64_t)1 << i, out);
+	return functional_of(tile->n_bits,
+	                     &(struct demand){ &flag->fixed[i], flag->vectors,
+	                                       is_in_order ? flag->n : i + 1, (uint64_t)1 << i },
+	                     out);
 }
 
 /* The functionals of the word go to `rows`; the choices of the banks are prepared. */

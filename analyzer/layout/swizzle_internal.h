@@ -123,7 +123,8 @@ struct joint_answer {
 	int64_t bound;        /* no layout of any form costs less */
 	int64_t linear_bound; /* no layout that is linear over F2 costs less */
 };
-/* For accesses that are all linear. `budget`: of vectors to look at; 0: only out->bound is wanted. */
+/* For accesses that are all linear. `budget`: of vectors to look at; 0: out->bound alone is wanted.
+ */
 void swizzle_joint(const struct swizzle_problem *problem, const struct linear_access *accesses,
                    int64_t budget, struct joint_answer *out);
 

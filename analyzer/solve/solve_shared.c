@@ -224,7 +224,7 @@ static void try_swizzle(struct solver *solver, const struct buffer *buffer,
 }
 
 static void solve_buffer(struct solver *solver, const struct buffer *buffer,
-                           struct buffer_solution *out)
+                         struct buffer_solution *out)
 {
 	struct access_list *scratch = arena_new(solver->arena, struct access_list);
 	bool end = false, all = wants_all(solver, buffer);

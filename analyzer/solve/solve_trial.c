@@ -19,10 +19,9 @@ enum { MAX_TRIED = 48, MAX_WARPS = 32 };
 struct solution *solve_trial(const struct solver *solver, const struct trial *trial)
 {
 	struct cx *quiet = arena_new(solver->arena, struct cx);
-	struct solver again = { .target = solver->target,
-		                    .options = solver->options,
-		                    .trial = trial,
-		                    .memo = solver->memo };
+	struct solver again = {
+		.target = solver->target, .options = solver->options, .trial = trial, .memo = solver->memo
+	};
 
 	*quiet = *solver->cx;
 	quiet->diags = (struct diag_list){ .arena = solver->arena };

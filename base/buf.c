@@ -131,6 +131,14 @@ const char *buf_cstr(const struct buf *buf)
 	return buf->p ? buf->p : "";
 }
 
+char *buf_keep(struct buf *buf, struct arena *arena)
+{
+	char *copy = arena_strndup(arena, buf_cstr(buf), buf->n);
+
+	buf_free(buf);
+	return copy;
+}
+
 /* Reads to the end of `fd`; false with errno. */
 static bool read_all(struct buf *buf, int fd, size_t limit_bytes)
 {

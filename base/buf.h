@@ -27,6 +27,8 @@ void buf_line(struct buf *buf, const char *format, ...) __attribute__((format(pr
 void buf_double(struct buf *buf, double value);
 struct str buf_str(const struct buf *buf);   /* borrows */
 const char *buf_cstr(const struct buf *buf); /* "" when empty; borrows */
+/* The text as a copy in the arena; the buffer is freed. */
+char *buf_keep(struct buf *buf, struct arena *arena);
 
 /* Whole file into `buf`; false with errno set. `limit_bytes` 0: none; a larger file gives EFBIG. */
 bool buf_read_file(struct buf *buf, const char *path, size_t limit_bytes);

@@ -203,6 +203,15 @@ void json_kint(struct json *json, const char *key, int64_t value)
 	json_int(json, value);
 }
 
+void json_kcount(struct json *json, const char *key, int64_t value)
+{
+	json_key(json, key);
+	if (value < 0)
+		json_null(json);
+	else
+		json_int(json, value);
+}
+
 void json_kdouble(struct json *json, const char *key, double value)
 {
 	json_key(json, key);

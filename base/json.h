@@ -37,6 +37,8 @@ void json_raw(struct json *json, const char *text);
 /* key and value in one call */
 void json_kstring(struct json *json, const char *key, const char *text);
 void json_kint(struct json *json, const char *key, int64_t value);
+/* A count that may be unknown: what is below 0 is null. */
+void json_kcount(struct json *json, const char *key, int64_t value);
 void json_kdouble(struct json *json, const char *key, double value);
 void json_kbool(struct json *json, const char *key, bool value);
 

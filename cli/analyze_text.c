@@ -78,12 +78,9 @@ static void wrapped(struct text *text, enum table_style style, uint32_t first, u
 static const char *extent_text(const struct text *text, const struct expr *extent)
 {
 	struct buf out = { 0 };
-	const char *copy;
 
 	expr_print(&out, &text->compile->cx, extent);
-	copy = arena_strndup(text->arena, buf_cstr(&out), out.n);
-	buf_free(&out);
-	return copy;
+	return buf_keep(&out, text->arena);
 }
 
 /* The kernel's line without its indentation, cut to `width` characters. */
@@ -303,8 +300,7 @@ static void buffer_row(struct text *text, struct table *table, const struct buff
 	layout_print(&out, layout);
 	while (out.n > 0 && out.p[out.n - 1] == '\n')
 		out.p[--out.n] = '\0';
-	note(text, table, STYLE_DIM, "      ", arena_strndup(text->arena, buf_cstr(&out), out.n));
-	buf_free(&out);
+	note(text, table, STYLE_DIM, "      ", buf_keep(&out, text->arena));
 	if (places.idle > 0)
 		note(text, table, STYLE_DIM, "      ",
 		     arena_printf(text->arena, "%s of %s places (thread, slot) idle (%.1f %%)",
@@ -467,7 +463,6 @@ static void pipeline(struct text *text, const struct pipeline *pipeline)
 static const char *max_stages_text(struct text *text, const struct target *target)
 {
 	struct buf out = { 0 };
-	const char *copy;
 
 	for (uint32_t i = 0; i < text->launch->schedule->pipelines.n; i++) {
 		int64_t n =
@@ -479,9 +474,7 @@ static const char *max_stages_text(struct text *text, const struct target *targe
 		else
 			buf_printf(&out, "%lld", (long long)n);
 	}
-	copy = arena_strndup(text->arena, buf_cstr(&out), out.n);
-	buf_free(&out);
-	return copy;
+	return buf_keep(&out, text->arena);
 }
 
 /* Would the launch fit each target, and with how many stages at most? */

@@ -206,16 +206,6 @@ static void show_text(struct cli *cli, const struct run_record *run)
 	show_measurements(cli, run);
 }
 
-/* -1 is null. */
-static void json_count(struct json *json, const char *key, int64_t value)
-{
-	json_key(json, key);
-	if (value < 0)
-		json_null(json);
-	else
-		json_int(json, value);
-}
-
 /* The arrays of `db show --json`, one a table. */
 static void show_json_launches(struct json *json, const struct run_record *run)
 {
@@ -226,9 +216,9 @@ static void show_json_launches(struct json *json, const struct run_record *run)
 
 		json_object(json);
 		json_kint(json, "threads", row->threads);
-		json_count(json, "grid_x", row->grid[0]);
-		json_count(json, "grid_y", row->grid[1]);
-		json_count(json, "grid_z", row->grid[2]);
+		json_kcount(json, "grid_x", row->grid[0]);
+		json_kcount(json, "grid_y", row->grid[1]);
+		json_kcount(json, "grid_z", row->grid[2]);
 		json_kstring(json, "counted", row->counted_grid ? "grid" : "block");
 		json_kint(json, "shared_bytes", row->shared_bytes);
 		json_end(json);
@@ -250,9 +240,9 @@ static void show_json_buffers(struct json *json, const struct run_record *run)
 		json_kstring(json, "dtype", row->dtype);
 		json_kstring(json, "shape", row->shape);
 		json_kint(json, "line", row->line);
-		json_count(json, "bytes", row->bytes);
+		json_kcount(json, "bytes", row->bytes);
 		json_kint(json, "versions", row->versions);
-		json_count(json, "offset_bytes", row->offset_bytes);
+		json_kcount(json, "offset_bytes", row->offset_bytes);
 		json_kstring(json, "layout", row->layout);
 		json_end(json);
 	}
@@ -272,10 +262,10 @@ static void show_json_sites(struct json *json, const struct run_record *run)
 		json_kstring(json, "buffer", row->buffer);
 		json_kstring(json, "instruction", row->instruction);
 		json_kint(json, "bytes_per_thread", row->bytes_per_thread);
-		json_count(json, "executions", row->executions);
-		json_count(json, "wavefronts", row->wavefronts);
-		json_count(json, "ideal", row->ideal);
-		json_count(json, "excess", row->excess);
+		json_kcount(json, "executions", row->executions);
+		json_kcount(json, "wavefronts", row->wavefronts);
+		json_kcount(json, "ideal", row->ideal);
+		json_kcount(json, "excess", row->excess);
 		json_kint(json, "ways", row->ways);
 		json_kstring(json, "reason", row->reason);
 		json_end(json);
@@ -292,7 +282,7 @@ static void show_json_measurements(struct json *json, const struct run_record *r
 
 		json_object(json);
 		json_kint(json, "launch", row->launch);
-		json_count(json, "site", row->site);
+		json_kcount(json, "site", row->site);
 		json_kstring(json, "metric", row->metric);
 		json_kstring(json, "unit", row->unit);
 		json_key(json, "value");

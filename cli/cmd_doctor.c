@@ -41,12 +41,9 @@ struct doctor {
 static const char *tried_text(struct arena *arena, const struct dso *dso)
 {
 	struct buf text = { 0 };
-	const char *result;
 
 	dso_print_tried(&text, dso);
-	result = arena_strndup(arena, buf_cstr(&text), text.n);
-	buf_free(&text);
-	return result;
+	return buf_keep(&text, arena);
 }
 
 /* The first error of a probe's own context. */

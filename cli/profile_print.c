@@ -254,26 +254,16 @@ void profile_text(struct cli *cli, const struct profile *profile)
 
 /* ---- JSON ---- */
 
-/* -1 is null. */
-static void json_count(struct json *json, const char *key, int64_t value)
-{
-	json_key(json, key);
-	if (value < 0)
-		json_null(json);
-	else
-		json_int(json, value);
-}
-
 /* One side of a site. */
 static void json_figures(struct json *json, const char *key, int64_t executions, int64_t wavefronts,
                          int64_t ideal)
 {
 	json_key(json, key);
 	json_object(json);
-	json_count(json, "executions", executions);
-	json_count(json, "wavefronts", wavefronts);
-	json_count(json, "ideal", ideal);
-	json_count(json, "excess", excess_of(wavefronts, ideal));
+	json_kcount(json, "executions", executions);
+	json_kcount(json, "wavefronts", wavefronts);
+	json_kcount(json, "ideal", ideal);
+	json_kcount(json, "excess", excess_of(wavefronts, ideal));
 	json_end(json);
 }
 
@@ -311,8 +301,8 @@ static void json_launches(struct json *json, const struct profile *profile)
 		const struct profile_launch *launch = &profile->launches.p[i];
 
 		json_object(json);
-		json_count(json, "registers", launch->registers);
-		json_count(json, "local_bytes", launch->local_bytes);
+		json_kcount(json, "registers", launch->registers);
+		json_kcount(json, "local_bytes", launch->local_bytes);
 		json_kint(json, "shared_bytes", launch->shared_bytes);
 		json_key(json, "occupancy_predicted");
 		if (launch->occupancy.blocks_per_sm > 0)
@@ -355,7 +345,7 @@ void profile_json(struct json *json, const struct profile *profile)
 	json_kstring(json, "kernel", profile->run->kernel);
 	json_kstring(json, "target", profile->run->target);
 	json_kstring(json, "device", measured->device);
-	json_count(json, "compute_capability", measured->compute ? measured->compute : -1);
+	json_kcount(json, "compute_capability", measured->compute ? measured->compute : -1);
 	json_kstring(json, "driver", measured->driver);
 	json_kstring(json, "nvrtc", measured->nvrtc);
 	json_kstring(json, "cupti", measured->cupti);

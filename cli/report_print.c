@@ -98,16 +98,13 @@ static const char *verdict_text(struct arena *arena, const struct report *report
 static const char *counts_text(struct arena *arena, const struct run_comparison *kernel)
 {
 	struct buf text = { 0 };
-	const char *kept;
 
 	buf_printf(&text, "%u sites", kernel->sites.n);
 	for (int i = 0; i < N_SITE_STATUSES; i++)
 		if (kernel->n_of[i] > 0)
 			buf_printf(&text, "%s%u %s", strchr(buf_cstr(&text), ':') ? ", " : ": ",
 			           kernel->n_of[i], site_status_text((enum site_status)i));
-	kept = arena_strndup(arena, buf_cstr(&text), text.n);
-	buf_free(&text);
-	return kept;
+	return buf_keep(&text, arena);
 }
 
 /* One run on one line. */
@@ -324,16 +321,6 @@ static void json_run(struct json *json, const char *key, const struct run_record
 	json_end(json);
 }
 
-/* -1 is null. */
-static void json_count(struct json *json, const char *key, int64_t value)
-{
-	json_key(json, key);
-	if (value < 0)
-		json_null(json);
-	else
-		json_int(json, value);
-}
-
 /* One side of a site, or null. */
 static void json_side(struct json *json, const char *key, const struct record_site *site)
 {
@@ -346,10 +333,10 @@ static void json_side(struct json *json, const char *key, const struct record_si
 	json_kint(json, "line", site->line);
 	json_kstring(json, "instruction", site->instruction);
 	json_kint(json, "bytes_per_thread", site->bytes_per_thread);
-	json_count(json, "executions", site->executions);
-	json_count(json, "wavefronts", site->wavefronts);
-	json_count(json, "ideal", site->ideal);
-	json_count(json, "excess", site->excess);
+	json_kcount(json, "executions", site->executions);
+	json_kcount(json, "wavefronts", site->wavefronts);
+	json_kcount(json, "ideal", site->ideal);
+	json_kcount(json, "excess", site->excess);
 	json_kint(json, "ways", site->ways);
 	json_kstring(json, "reason", site->reason);
 	json_end(json);

@@ -98,7 +98,6 @@ static void differ_params(struct arena *arena, struct text_list *reasons, const 
 static const char *launch_text(struct arena *arena, const struct record_launch *launch)
 {
 	struct buf text = { 0 };
-	const char *kept;
 
 	buf_printf(&text, "%lld threads, grid (", (long long)launch->threads);
 	for (int i = 0; i < 3; i++) {
@@ -109,9 +108,7 @@ static const char *launch_text(struct arena *arena, const struct record_launch *
 			buf_printf(&text, "%lld", (long long)launch->grid[i]);
 	}
 	buf_printf(&text, "), counted over the %s", launch->counted_grid ? "grid" : "block");
-	kept = arena_strndup(arena, buf_cstr(&text), text.n);
-	buf_free(&text);
-	return kept;
+	return buf_keep(&text, arena);
 }
 
 /* How a launch is cut into threads may change between versions of a kernel; only the way of

@@ -395,7 +395,6 @@ static bool connect_file(struct db *db, const char *name, int flags)
 static const char *immutable_uri(struct db *db)
 {
 	struct buf uri = { 0 };
-	const char *kept;
 
 	buf_text(&uri, "file:");
 	for (const char *at = db->path; *at; at++)
@@ -404,9 +403,7 @@ static const char *immutable_uri(struct db *db)
 		else
 			buf_char(&uri, *at);
 	buf_text(&uri, "?immutable=1");
-	kept = arena_strndup(db->cx->arena, buf_cstr(&uri), uri.n);
-	buf_free(&uri);
-	return kept;
+	return buf_keep(&uri, db->cx->arena);
 }
 
 /*

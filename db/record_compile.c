@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy in the arena. */
-static const char *keep(struct arena *arena, const struct buf *text)
-{
-	return arena_strndup(arena, buf_cstr(text), text->n);
-}
-
 /* ---- parameters: a JSON object with sorted keys, so that equal parameters are equal texts ---- */
 
 /* By name. */
@@ -44,7 +38,6 @@ static const char *params_text(struct arena *arena, const struct tile_program *p
 	uint32_t n = program->host_params.n;
 	const struct host_param **sorted = arena_array(arena, const struct host_param *, n);
 	struct buf text = { 0 };
-	const char *kept;
 
 	for (uint32_t i = 0; i < n; i++)
 		sorted[i] = &program->host_params.p[i];
@@ -56,9 +49,7 @@ static const char *params_text(struct arena *arena, const struct tile_program *p
 		buf_printf(&text, ": %s", sorted[i]->value_json ? sorted[i]->value_json : "null");
 	}
 	buf_char(&text, '}');
-	kept = keep(arena, &text);
-	buf_free(&text);
-	return kept;
+	return buf_keep(&text, arena);
 }
 
 /* ---- buffers ---- */
@@ -68,7 +59,6 @@ static const char *shape_text(const struct compile *compile, const struct buffer
 {
 	struct arena *arena = compile->cx.arena;
 	struct buf text = { 0 };
-	const char *kept;
 
 	buf_char(&text, '[');
 	for (uint32_t i = 0; i < buffer->rank; i++) {
@@ -83,25 +73,20 @@ static const char *shape_text(const struct compile *compile, const struct buffer
 		buf_free(&extent);
 	}
 	buf_char(&text, ']');
-	kept = keep(arena, &text);
-	buf_free(&text);
-	return kept;
+	return buf_keep(&text, arena);
 }
 
 /* The printed layout without its last line break; NULL without one. */
 static const char *layout_text(struct arena *arena, const struct layout *layout)
 {
 	struct buf text = { 0 };
-	const char *kept;
 
 	if (!layout)
 		return NULL;
 	layout_print(&text, layout);
 	while (text.n > 0 && text.p[text.n - 1] == '\n')
 		text.n--;
-	kept = keep(arena, &text);
-	buf_free(&text);
-	return kept;
+	return buf_keep(&text, arena);
 }
 
 /*

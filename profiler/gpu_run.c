@@ -22,8 +22,7 @@ static bool print_text(struct gpu_session *session, struct cx *cx)
 	struct buf text = { 0 };
 	bool ok = cuda_print(&text, session->options.programs, session->options.n_programs);
 
-	session->text = arena_strndup(cx->arena, buf_cstr(&text), text.n);
-	buf_free(&text);
+	session->text = buf_keep(&text, cx->arena);
 	return ok;
 }
 

@@ -104,12 +104,10 @@ static uint32_t buffer_node(struct flow_builder *builder, const struct buffer *b
 	}
 	buf_text(&label, ")\n");
 	place_text(builder, buffer, &label);
-	node.label = arena_strndup(flow->arena, buf_cstr(&label), label.n);
-	buf_free(&label);
+	node.label = buf_keep(&label, flow->arena);
 	if (layout)
 		layout_print(&label, layout);
-	node.hover = arena_strndup(flow->arena, buf_cstr(&label), label.n);
-	buf_free(&label);
+	node.hover = buf_keep(&label, flow->arena);
 	vec_push(flow->arena, &flow->nodes, node);
 	builder->node_of_buffer[buffer->id] = flow->nodes.n;
 	return flow->nodes.n - 1;
@@ -181,8 +179,7 @@ static void add_edge(struct flow_builder *builder, const struct buffer *buffer, 
 		bytes_text(&label, bytes);
 	if (buffer->scope == SCOPE_SHARED)
 		edge.has_excess = access_text(builder, buffer, &label);
-	edge.label = arena_strndup(flow->arena, buf_cstr(&label), label.n);
-	buf_free(&label);
+	edge.label = buf_keep(&label, flow->arena);
 	vec_push(flow->arena, &flow->edges, edge);
 }
 
@@ -323,8 +320,7 @@ static void add_op(struct flow_builder *builder, struct stmt *stmt, const char *
 	plan_text(builder, stmt, &label);
 	if (node.stage >= 0)
 		buf_printf(&label, "\nstage %lld%s", (long long)node.stage, async ? ", async" : "");
-	node.label = arena_strndup(flow->arena, buf_cstr(&label), label.n);
-	buf_free(&label);
+	node.label = buf_keep(&label, flow->arena);
 	vec_push(flow->arena, &flow->nodes, node);
 	builder->op = stmt;
 	builder->op_node = flow->nodes.n - 1;

@@ -23,7 +23,6 @@
 static char *escape_label(struct arena *arena, const char *text)
 {
 	struct buf out = { 0 };
-	char *copy;
 
 	for (; *text; text++) {
 		if (*text == '\\')
@@ -33,9 +32,7 @@ static char *escape_label(struct arena *arena, const char *text)
 		else
 			buf_char(&out, *text);
 	}
-	copy = arena_strndup(arena, buf_cstr(&out), out.n);
-	buf_free(&out);
-	return copy;
+	return buf_keep(&out, arena);
 }
 
 /* An edge's label with blanks around each line: they keep wider fonts than the built-in one off the

@@ -17,7 +17,6 @@ static const char *page_name(struct arena *arena, const char *kind, const char *
                              uint32_t launch, uint32_t number)
 {
 	struct buf out = { 0 };
-	const char *copy;
 
 	buf_text(&out, kind);
 	for (const char *c = name; *c; c++)
@@ -30,9 +29,7 @@ static const char *page_name(struct arena *arena, const char *kind, const char *
 	if (number > 0)
 		buf_printf(&out, "_b%u", number);
 	buf_text(&out, ".svg");
-	copy = arena_strndup(arena, buf_cstr(&out), out.n);
-	buf_free(&out);
-	return copy;
+	return buf_keep(&out, arena);
 }
 
 /* Has a page that name already? */

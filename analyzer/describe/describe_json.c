@@ -18,16 +18,6 @@ static void json_launch(struct json *json, const struct launch_result *launch)
 		json_kint(json, "launch", launch->launch->index);
 }
 
-/* A count that may be unknown. */
-static void json_count(struct json *json, const char *key, int64_t value)
-{
-	json_key(json, key);
-	if (value < 0)
-		json_null(json);
-	else
-		json_int(json, value);
-}
-
 /* Extents that depend on a symbol are null. */
 static void json_extent(struct json *json, const struct expr *extent)
 {
@@ -63,11 +53,11 @@ static void json_resources(struct json *json, const struct compile *compile,
 
 	json_key(json, "resources");
 	json_object(json);
-	json_count(json, "shared_bytes", launch->schedule ? launch->schedule->shared_bytes : -1);
+	json_kcount(json, "shared_bytes", launch->schedule ? launch->schedule->shared_bytes : -1);
 	if (known)
 		budget = describe_budget(launch, compile->options.target);
-	json_count(json, "registers_estimate", known ? budget.registers_estimate : -1);
-	json_count(json, "blocks_per_sm", known ? budget.occupancy.blocks_per_sm : -1);
+	json_kcount(json, "registers_estimate", known ? budget.registers_estimate : -1);
+	json_kcount(json, "blocks_per_sm", known ? budget.occupancy.blocks_per_sm : -1);
 	json_kdouble(json, "occupancy", known ? budget.occupancy.fraction : (double)NAN);
 	json_kstring(json, "limiter", known ? occupancy_limiter_text(budget.occupancy.limiter) : NULL);
 	json_end(json);
@@ -143,9 +133,9 @@ static void json_buffer(struct json *json, const struct compile *compile,
 		json_extent(json, buffer->shape[d]);
 	json_end(json);
 	json_kint(json, "line", describe_line(compile, buffer->span));
-	json_count(json, "bytes", describe_bytes(compile, buffer));
+	json_kcount(json, "bytes", describe_bytes(compile, buffer));
 	json_kint(json, "versions", place ? place->n_versions : 1);
-	json_count(json, "offset_bytes", place ? place->offset_bytes : -1);
+	json_kcount(json, "offset_bytes", place ? place->offset_bytes : -1);
 	json_layout(json, describe_layout(compile, buffer), describe_places(compile, buffer));
 	if (launch && !buffer->is_param)
 		json_launch(json, launch);
@@ -305,10 +295,10 @@ static void json_access(struct json *json, const struct compile *compile,
 	json_kstring(json, "buffer", site->buffer);
 	json_kstring(json, "instruction", site->instruction);
 	json_kint(json, "bytes_per_thread", site->bytes_per_thread);
-	json_count(json, "executions", site->executions);
-	json_count(json, "wavefronts", exact ? site->wavefronts : -1);
-	json_count(json, "ideal", exact ? site->ideal : -1);
-	json_count(json, "excess", exact ? site->excess : -1);
+	json_kcount(json, "executions", site->executions);
+	json_kcount(json, "wavefronts", exact ? site->wavefronts : -1);
+	json_kcount(json, "ideal", exact ? site->ideal : -1);
+	json_kcount(json, "excess", exact ? site->excess : -1);
 	json_kint(json, "ways", site->ways);
 	if (!exact && site->wavefronts >= 0) {
 		json_kint(json, "wavefronts_min", site->wavefronts);

@@ -166,8 +166,7 @@ void decorators_list_configs(struct eval *ev, const struct kernel *kernel, struc
 			struct buf text = { 0 };
 
 			value_json(&text, configs.as.sequence->p[j], 0);
-			vec_push(ev->cx->arena, out, arena_strndup(ev->cx->arena, buf_cstr(&text), text.n));
-			buf_free(&text);
+			vec_push(ev->cx->arena, out, buf_keep(&text, ev->cx->arena));
 		}
 	}
 }

@@ -349,12 +349,9 @@ static const struct frontend_set *find_set(struct eval *ev, const struct ast_stm
 static const char *json_of(struct eval *ev, struct value value)
 {
 	struct buf text = { 0 };
-	const char *copy;
 
 	value_json(&text, value, 0);
-	copy = arena_strndup(ev->cx->arena, buf_cstr(&text), text.n);
-	buf_free(&text);
-	return copy;
+	return buf_keep(&text, ev->cx->arena);
 }
 
 /* Settles one parameter in the frame; its value_json stays NULL when it is missing. */

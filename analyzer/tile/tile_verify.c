@@ -36,7 +36,6 @@ static const char *type_text(const struct verifier *vf, const struct buffer *buf
 {
 	struct buf text = { 0 };
 	char type[32];
-	const char *copy;
 
 	buf_printf(&text, "%s (", dtype_name(buffer->type, type));
 	for (uint32_t i = 0; i < buffer->rank; i++) {
@@ -44,9 +43,7 @@ static const char *type_text(const struct verifier *vf, const struct buffer *buf
 		expr_print(&text, vf->cx, buffer->shape[i]);
 	}
 	buf_text(&text, buffer->rank == 1 ? ",)" : ")");
-	copy = arena_strndup(vf->cx->arena, text.p, text.n);
-	buf_free(&text);
-	return copy;
+	return buf_keep(&text, vf->cx->arena);
 }
 
 /* Where the buffer comes from and what it is. */

@@ -1,6 +1,7 @@
 /*
  * analyze --why BUFFER: which constraint decided the buffer's layout, which others were weighed,
- * and what the runner-up would have cost.
+ * and what the runner-up would have cost. All of it was written down by the solver while it
+ * decided; nothing is worked out anew here.
  */
 #include "cli/analyze.h"
 #include "cli/options.h"
@@ -28,6 +29,7 @@ static const struct buffer_solution *find_solved(const struct compile *compile, 
 	return NULL;
 }
 
+/* Cut after 400 bytes: a table of every element tells a reader nothing. */
 static const char *layout_text(struct cli *cli, const struct layout *layout)
 {
 	struct buf text = { 0 };
@@ -39,6 +41,7 @@ static const char *layout_text(struct cli *cli, const struct layout *layout)
 	return copy;
 }
 
+/* The line of the statement that decided; 0 where nothing had to. */
 static uint32_t fixed_line(const struct compile *compile, const struct buffer_solution *solved)
 {
 	return solved->fixed_by ? describe_line(compile, solved->fixed_by->span) : 0;
@@ -71,6 +74,7 @@ static void print_candidates(struct cli *cli, const struct buffer_solution *solv
 	table_print(&cli->out, &table, cli->colour_out);
 }
 
+/* Costs are cycles of one block. A cheaper layout can lose to what the program's text demands. */
 static void print_runner_up(struct cli *cli, const struct buffer_solution *solved)
 {
 	const struct candidate *chosen, *next;
@@ -95,6 +99,7 @@ static void print_runner_up(struct cli *cli, const struct buffer_solution *solve
 		           layout_kind_text(next->layout), next->cost - chosen->cost);
 }
 
+/* Global tensors have no candidates: the caller laid them out. */
 static void why_text(struct cli *cli, const struct compile *compile,
                      const struct buffer_solution *solved)
 {
@@ -117,6 +122,7 @@ static void why_text(struct cli *cli, const struct compile *compile,
 	print_runner_up(cli, solved);
 }
 
+/* Candidates in the solver's order, the chosen one first. */
 static void why_json(struct cli *cli, const struct compile *compile,
                      const struct buffer_solution *solved)
 {
@@ -149,6 +155,7 @@ static void why_json(struct cli *cli, const struct compile *compile,
 	cli_json_end(cli, &json);
 }
 
+/* E0908 when no launch gives a buffer of that name a layout. */
 bool analyze_why(struct cli *cli, const struct compile *compile, const char *name)
 {
 	const struct buffer_solution *solved = find_solved(compile, name);

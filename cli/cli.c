@@ -1,6 +1,10 @@
 /*
  * What all verbs share: settings of a compile from the typed options, the compile itself, outputs,
  * and the end: diagnostics, data and the exit code.
+ *
+ * Nothing is printed while a verb works: it fills cli->out, and cli_finish writes diagnostics to
+ * standard error and data to standard output, once. Two contexts collect diagnostics: the command's
+ * own (bad options, the data base) and that of the compile.
  */
 #include "cli/options.h"
 
@@ -96,6 +100,10 @@ static bool parse_assumed(struct cli *cli, struct assumed_data *assumed)
 	return true;
 }
 
+/*
+ * All options are looked at before the first refusal, so that one run shows all that is wrong with
+ * them.
+ */
 bool cli_prepare(struct cli *cli)
 {
 	struct compile_options *compile = &cli->compile_options;
@@ -127,6 +135,10 @@ bool cli_prepare(struct cli *cli)
 
 /* ---- services ---- */
 
+/*
+ * False when a pass failed; its diagnostics are in the compile's context, which cli_cx gives from
+ * here on.
+ */
 bool cli_compile(struct cli *cli, const char *last_pass, struct compile **out)
 {
 	assert(cli->files.n > 0);
@@ -135,11 +147,13 @@ bool cli_compile(struct cli *cli, const char *last_pass, struct compile **out)
 	return compile_load(cli->compile, cli->files.p[0]) && compile_run(cli->compile, last_pass);
 }
 
+/* The compile's context once there is one. */
 struct cx *cli_cx(struct cli *cli)
 {
 	return cli->compile ? &cli->compile->cx : &cli->cx;
 }
 
+/* `path` NULL or "-" is standard output. E0790 when the file cannot be written. */
 bool cli_write(struct cli *cli, const char *path, const struct buf *text)
 {
 	if (!path || strcmp(path, "-") == 0) {
@@ -153,6 +167,9 @@ bool cli_write(struct cli *cli, const char *path, const struct buf *text)
 	return false;
 }
 
+/*
+ * --no-db before --db before TILELAYOUT_DB before a file in this folder; NULL: nothing is stored.
+ */
 const char *cli_db_path(const struct cli *cli)
 {
 	const char *path = getenv("TILELAYOUT_DB");
@@ -197,6 +214,7 @@ const struct buffer *cli_find_buffer(struct cli *cli, const char *name)
 	return NULL;
 }
 
+/* E0903 when --buffer is missing. */
 bool cli_require_buffer(struct cli *cli)
 {
 	if (cli->options.buffer)
@@ -234,6 +252,7 @@ const struct layout *cli_buffer_layout(struct cli *cli, const struct buffer **bu
 
 /* ---- the end of a verb ---- */
 
+/* Every document names the schema that it follows and the version that wrote it. */
 void cli_json_begin(struct cli *cli, struct json *json)
 {
 	json_init(json, &cli->out);
@@ -242,6 +261,7 @@ void cli_json_begin(struct cli *cli, struct json *json)
 	json_kstring(json, "version", cli_version());
 }
 
+/* Diagnostics come last, as in the text form they go to another stream. */
 void cli_json_end(struct cli *cli, struct json *json)
 {
 	json_key(json, "diagnostics");
@@ -265,6 +285,10 @@ static void print_diagnostics(const struct cli *cli)
 	buf_free(&text);
 }
 
+/*
+ * An error of the input outweighs one of the surroundings, and either outweighs findings. With
+ * --json the document holds the diagnostics, and there is one even when the verb produced none.
+ */
 int cli_finish(struct cli *cli, bool findings)
 {
 	struct session_failures failures = { false, false };

@@ -1,4 +1,8 @@
-/* bench: times a kernel on the card, beside what a plain copy reaches there. */
+/*
+ * bench: times a kernel on the card, beside what a plain copy reaches there. All launches of the
+ * kernel count together; compute and memory rates are work of the program over the median time.
+ * Nothing is said about right or wrong: that is `run --gpu --check`.
+ */
 #include "cli/cli.h"
 
 #include "cli/table.h"
@@ -7,6 +11,7 @@
 
 #include <string.h>
 
+/* What was compiled, on what it ran, and the figures. */
 struct bench_report {
 	struct compile *compile;
 	struct gpu_session session;
@@ -63,6 +68,7 @@ static bool sizes_are_known(struct compile *compile)
 
 /* ---- output ---- */
 
+/* One measurement a row; nothing without a data base (--no-db). */
 static void store(struct cli *cli, const struct bench_report *report)
 {
 	const struct bench_result *result = &report->result;
@@ -91,6 +97,7 @@ static void store(struct cli *cli, const struct bench_report *report)
 	db_save(cli_cx(cli), cli_db_path(cli), run);
 }
 
+/* "tflops" is null for kernels without gemms, whose operations nobody counts. */
 static void print_json(struct cli *cli, const struct bench_report *report)
 {
 	const struct bench_result *result = &report->result;
@@ -133,6 +140,10 @@ static void print_json(struct cli *cli, const struct bench_report *report)
 	cli_json_end(cli, &json);
 }
 
+/*
+ * Rates stand beside what they can be compared with: a copy on the same card, registers that
+ * spilled.
+ */
 static void print_text(struct cli *cli, const struct bench_report *report)
 {
 	const struct bench_result *result = &report->result;
@@ -163,6 +174,7 @@ static void print_text(struct cli *cli, const struct bench_report *report)
 	}
 }
 
+/* Everything is compiled and checked for sizes before the card is touched. */
 int cmd_bench(struct cli *cli)
 {
 	struct bench_report *report = arena_new(cli->arena, struct bench_report);

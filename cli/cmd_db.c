@@ -11,7 +11,7 @@ static const struct span NOWHERE = { 0 };
 
 /* ---- list ---- */
 
-/* One run of `db list`. */
+/* One run of `db list`; excess wavefronts stand out when there are any. */
 static void list_row(struct table *table, const struct run_record *run)
 {
 	table_addf(table, STYLE_BOLD, "%lld", (long long)run->id);
@@ -27,7 +27,7 @@ static void list_row(struct table *table, const struct run_record *run)
 	table_add(table, STYLE_PLAIN, run->tags ? run->tags : "");
 }
 
-/* The keys of a run without its tables. */
+/* The keys of a run without its tables. "excess" is the sum over the sites that are modelled. */
 static void json_head(struct json *json, const struct run_record *run)
 {
 	json_kint(json, "run", run->id);
@@ -103,7 +103,7 @@ static void headings(struct table *table, const char *const *texts)
 		table_add(table, STYLE_DIM, texts[i]);
 }
 
-/* The tables of `db show`, each left out when it is empty. */
+/* The tables of `db show`, each left out when it is empty. Registers have no offset. */
 static void show_buffers(struct cli *cli, const struct run_record *run)
 {
 	static const char *const texts[] = { "buffer", "line",  "scope",    "type",
@@ -131,6 +131,7 @@ static void show_buffers(struct cli *cli, const struct run_record *run)
 	table_print(&cli->out, &table, cli->colour_out);
 }
 
+/* A site's reason, where the run has one, stands below it. */
 static void show_sites(struct cli *cli, const struct run_record *run)
 {
 	static const char *const texts[] = { "line",       "buffer", "instruction", "executions",
@@ -160,6 +161,10 @@ static void show_sites(struct cli *cli, const struct run_record *run)
 	table_print(&cli->out, &table, cli->colour_out);
 }
 
+/*
+ * A measurement of a site names it by line, buffer and instruction; a missing one gives its reason
+ * in place of the unit.
+ */
 static void show_measurements(struct cli *cli, const struct run_record *run)
 {
 	static const char *const texts[] = { "metric", "at", "value", "unit" };
@@ -226,6 +231,7 @@ static void show_json_launches(struct json *json, const struct run_record *run)
 	json_end(json);
 }
 
+/* Sizes that depend on symbols are null. */
 static void show_json_buffers(struct json *json, const struct run_record *run)
 {
 	json_key(json, "buffers");
@@ -249,6 +255,7 @@ static void show_json_buffers(struct json *json, const struct run_record *run)
 	json_end(json);
 }
 
+/* Counts of accesses that are not modelled are null. */
 static void show_json_sites(struct json *json, const struct run_record *run)
 {
 	json_key(json, "sites");
@@ -273,6 +280,7 @@ static void show_json_sites(struct json *json, const struct run_record *run)
 	json_end(json);
 }
 
+/* A missing value is null, with "missing" saying why. */
 static void show_json_measurements(struct json *json, const struct run_record *run)
 {
 	json_key(json, "measurements");
@@ -351,6 +359,7 @@ static void do_export(struct cli *cli, struct db *db, struct json *json)
 
 /* ---- the verb ---- */
 
+/* A row a command: how many arguments it takes, and whether it writes. */
 static const struct db_command {
 	const char *name;
 	uint32_t n_arguments;
@@ -405,6 +414,10 @@ static struct db *open_existing(struct cli *cli, enum db_mode mode)
 	return db_open(&cli->cx, path, mode, 0);
 }
 
+/*
+ * The JSON document is begun before the command runs and ended after it, so that it is one even
+ * when the command fails.
+ */
 int cmd_db(struct cli *cli)
 {
 	const struct db_command *command = find_command(cli);

@@ -1,6 +1,10 @@
 /*
  * doctor: what of the machine the verbs can use, where it lies, and what to do about what is
  * missing.
+ *
+ * Each probe uses the very functions that the verbs use, with a context of its own, so that what
+ * doctor reports is what a verb will meet. Nothing is changed, and a missing part is no failure of
+ * the verb.
  */
 #include "cli/cli.h"
 
@@ -20,9 +24,11 @@
 #include <graphviz/graphviz_version.h>
 #endif
 
+/* BLOCKED: it is there, but may not be used. */
 enum probe_status { PROBE_PRESENT, PROBE_MISSING, PROBE_BLOCKED, N_PROBE_STATUSES };
 static const char *const status_texts[N_PROBE_STATUSES] = { "present", "missing", "blocked" };
 
+/* One row of the answer. */
 struct probe {
 	const char *name;
 	enum probe_status status;
@@ -31,6 +37,7 @@ struct probe {
 	const char *remedy;           /* what to do when it is not present */
 };
 
+/* What the probes are told, and the rows in order. */
 struct doctor {
 	struct arena *arena;
 	const char *cuda_path;
@@ -38,6 +45,7 @@ struct doctor {
 	vec_of(struct probe) probes;
 };
 
+/* Where a library was looked for, separated by commas. */
 static const char *tried_text(struct arena *arena, const struct dso *dso)
 {
 	struct buf text = { 0 };
@@ -54,6 +62,7 @@ static const char *first_error(const struct cx *cx)
 
 /* ---- driver and card ---- */
 
+/* Two rows: the driver may be there without a card that it can open. */
 static void probe_gpu(struct doctor *doctor)
 {
 	struct probe driver = {
@@ -92,6 +101,7 @@ static void probe_gpu(struct doctor *doctor)
 
 /* ---- CUDA libraries ---- */
 
+/* With the architectures that this NVRTC compiles for, lowest and highest. */
 static void probe_nvrtc(struct doctor *doctor)
 {
 	struct probe probe = {
@@ -119,6 +129,10 @@ static void probe_nvrtc(struct doctor *doctor)
 	vec_push(doctor->arena, &doctor->probes, probe);
 }
 
+/*
+ * Only whether it is there and how old: attaching it to this process would get in the way of
+ * others.
+ */
 static void probe_cupti(struct doctor *doctor)
 {
 	struct probe probe = { .name = "CUPTI",
@@ -145,6 +159,7 @@ static void probe_cupti(struct doctor *doctor)
 	vec_push(doctor->arena, &doctor->probes, probe);
 }
 
+/* False also for a file that cannot be read. */
 static bool file_contains(const char *path, const char *word)
 {
 	struct buf text = { 0 };
@@ -192,6 +207,7 @@ static void probe_counters(struct doctor *doctor)
 
 /* ---- the rest ---- */
 
+/* Draws an empty graph: Graphviz may be built in while its plugins are not registered. */
 static void probe_graphviz(struct doctor *doctor)
 {
 	struct probe probe = {
@@ -218,6 +234,7 @@ static void probe_graphviz(struct doctor *doctor)
 	vec_push(doctor->arena, &doctor->probes, probe);
 }
 
+/* The version is that of the library that was loaded, not of the headers. */
 static void probe_sqlite(struct doctor *doctor)
 {
 	struct probe probe = {
@@ -234,6 +251,10 @@ static void probe_sqlite(struct doctor *doctor)
 	vec_push(doctor->arena, &doctor->probes, probe);
 }
 
+/*
+ * Compiled kernels are kept by their text's hash; a folder that does not exist yet is made when
+ * needed.
+ */
 static void probe_cache(struct doctor *doctor)
 {
 	struct probe probe = { .name = "kernel cache",
@@ -253,6 +274,7 @@ static void probe_cache(struct doctor *doctor)
 
 /* ---- output ---- */
 
+/* A remedy is null for what needs none. */
 static void print_json(struct cli *cli, const struct doctor *doctor)
 {
 	struct json json;
@@ -275,6 +297,7 @@ static void print_json(struct cli *cli, const struct doctor *doctor)
 	cli_json_end(cli, &json);
 }
 
+/* Notes below a row say where was looked and what helps. */
 static void print_text(struct cli *cli, const struct doctor *doctor)
 {
 	static const enum table_style styles[N_PROBE_STATUSES] = { STYLE_GOOD, STYLE_DIM, STYLE_WARN };

@@ -1,4 +1,8 @@
-/* ops: the operations of the tile language with their operands, and all other names of T.*. */
+/*
+ * ops: the operations of the tile language with their operands, and all other names of T.*.
+ * Everything here is read from tables that the compiler itself uses (ops.def, the builtins of
+ * lang_*.c, known_names.def), so that the list cannot say more than the language has.
+ */
 #include "cli/options.h"
 
 #include "analyzer/frontend/lang_names.h"
@@ -22,6 +26,7 @@ static bool is_tile_only(enum op_kind kind)
 	return false;
 }
 
+/* How the operation uses an operand. */
 static const char *role_text(enum operand_role role)
 {
 	static const char *const texts[] = {
@@ -32,6 +37,7 @@ static const char *role_text(enum operand_role role)
 	return texts[role];
 }
 
+/* What becomes of a name of tilelang.language. */
 static const char *status_text(enum lang_status status)
 {
 	static const char *const texts[] = {
@@ -43,6 +49,10 @@ static const char *status_text(enum lang_status status)
 	return texts[status];
 }
 
+/*
+ * One element of "ops". "reach" says how far the operation comes: to generated code, or to the tile
+ * program alone.
+ */
 static void json_op(struct json *json, enum op_kind kind)
 {
 	const struct op_info *info = op_info(kind);
@@ -66,6 +76,7 @@ static void json_op(struct json *json, enum op_kind kind)
 	json_end(json);
 }
 
+/* All operations and names, whatever name was asked for: a reader of JSON filters by itself. */
 static void print_json(struct cli *cli, const struct lang_name_list *names)
 {
 	struct json json;

@@ -22,6 +22,7 @@ enum { MAX_SAMPLE = 4096 };
 static const uint64_t sim_budget_steps = 250000000;        /* some ten seconds */
 static const uint64_t reference_budget_steps = 3000000000; /* as well */
 
+/* One run from start to end; tensors are freed at the end whatever happened. */
 struct run {
 	struct cli *cli;
 	struct compile *compile;
@@ -54,6 +55,10 @@ static const char *size_text(const struct run *run, const char *name)
 	return NULL;
 }
 
+/*
+ * A value for a symbol or scalar argument: E0661 when there is none, E0904 when it is no number or
+ * outside the variable's range.
+ */
 static bool read_size(struct run *run, const struct var *var)
 {
 	const char *name = sym_text(run->cx->names, var->name), *text = size_text(run, name);
@@ -80,6 +85,7 @@ static bool read_size(struct run *run, const struct var *var)
 	return false;
 }
 
+/* All of them, so that all missing values are named at once. `values` is indexed by variable id. */
 static bool read_sizes(struct run *run)
 {
 	const struct tile_program *program = run->compile->program;
@@ -93,6 +99,7 @@ static bool read_sizes(struct run *run)
 
 /* ---- running ---- */
 
+/* Two sets: what the run starts from, which the reference needs too, and what it leaves. */
 static bool open_tensors(struct run *run)
 {
 	struct tensor_uses uses = { 0 };
@@ -117,7 +124,10 @@ static const int64_t *spread_blocks(struct run *run, int64_t n)
 	return blocks;
 }
 
-/* How many blocks a budget takes when three take `n_steps`; 0: all. */
+/*
+ * How many blocks a budget takes when three take `n_steps`; 0: all. At least three, the first, the
+ * middle and the last.
+ */
 static int64_t blocks_in_budget(const struct run *run, uint64_t n_steps, uint64_t budget)
 {
 	uint64_t fits = budget / (n_steps / 3 + 1);
@@ -134,7 +144,11 @@ static void take_blocks(struct run *run, int64_t n)
 	run->blocks = spread_blocks(run, run->n_sample);
 }
 
-/* Decides which blocks of the only launch are simulated. */
+/*
+ * Decides which blocks of the only launch are simulated. An empty run tells how many there are; a
+ * trial of three tells what one costs. Several launches depend on each other's results and are run
+ * whole.
+ */
 static bool choose_blocks(struct run *run, struct warp_program *program)
 {
 	static const int64_t none[1] = { 0 };
@@ -156,6 +170,7 @@ static bool choose_blocks(struct run *run, struct warp_program *program)
 	return true;
 }
 
+/* Launch after launch on the same tensors; findings of each are reported as they come. */
 static bool simulate(struct run *run)
 {
 	struct sim_options options = { 0 };
@@ -178,6 +193,7 @@ static bool simulate(struct run *run)
 	return true;
 }
 
+/* All launches, all blocks: a card is fast enough. */
 static bool run_on_gpu(struct run *run)
 {
 	uint32_t n = run->compile->launches.n;
@@ -196,6 +212,7 @@ static bool run_on_gpu(struct run *run)
 
 /* ---- checking ---- */
 
+/* One error an output, about its worst element, or about the first that should not have changed. */
 static void report_wrong(struct run *run, const struct comparison *comparison)
 {
 	const struct tensor *tensor = comparison->tensor;
@@ -237,6 +254,10 @@ static bool choose_checked_blocks(struct run *run)
 	return ok;
 }
 
+/*
+ * The reference repeats the blocks that were run, from the same inputs. Elements may differ by a
+ * tolerance that the type gives, or --tolerance.
+ */
 static bool check(struct run *run)
 {
 	struct reference_options options = { 0 };
@@ -262,6 +283,7 @@ static bool check(struct run *run)
 	return true;
 }
 
+/* Races, accesses out of bounds, uses of values that nothing wrote: of all launches. */
 static uint64_t count_findings(const struct run *run)
 {
 	uint64_t n = 0;
@@ -271,6 +293,7 @@ static uint64_t count_findings(const struct run *run)
 	return n;
 }
 
+/* A run that was not compared is judged by its findings alone. */
 static bool is_ok(const struct run *run)
 {
 	return count_findings(run) == 0 && (!run->is_checked || run->verdict.total.ok);
@@ -293,6 +316,7 @@ static void json_errors(struct json *json, const struct comparison *comparison, 
 	}
 }
 
+/* "worst" is absent for an output of which nothing was compared. */
 static void json_output(struct json *json, const struct run *run,
                         const struct comparison *comparison)
 {
@@ -317,6 +341,7 @@ static void json_output(struct json *json, const struct run *run,
 	buf_free(&where);
 }
 
+/* Where, who, in which iteration, and how often it came. */
 static void json_finding(struct json *json, const struct run *run,
                          const struct sim_finding *finding)
 {
@@ -416,6 +441,7 @@ static void print_text(struct run *run)
 
 /* ---- the verb ---- */
 
+/* Stops at the first step that fails; its diagnostics say why. */
 static bool run_kernel(struct run *run)
 {
 	return read_sizes(run) && open_tensors(run) &&

@@ -1,4 +1,7 @@
-/* Predicted beside measured, as text and JSON. */
+/*
+ * Predicted beside measured, as text and JSON. Text shows one figure where both agree, so that a
+ * page of agreement is easy to read and a disagreement stands out; JSON always has both sides.
+ */
 #include "cli/profile.h"
 #include "cli/table.h"
 
@@ -227,6 +230,7 @@ static void text_counters(struct cli *cli, const struct profile *profile)
 	table_print(&cli->out, &table, cli->colour_out);
 }
 
+/* The verdict first, then the evidence: lines, launches, counters. */
 void profile_text(struct cli *cli, const struct profile *profile)
 {
 	const struct collection *measured = profile->measured;
@@ -337,6 +341,7 @@ static void json_counters(struct json *json, const struct profile *profile)
 	json_end(json);
 }
 
+/* The same content as the text; what is not known is null. */
 void profile_json(struct json *json, const struct profile *profile)
 {
 	const struct collection *measured = profile->measured;

@@ -40,6 +40,17 @@ static inline bool check_true(struct check *check, bool ok, const char *what, co
 	return false;
 }
 
+/*
+ * The next of a sequence of 31-bit numbers that is the same in every run: the high bits of Knuth's
+ * linear congruential generator MMIX (The Art of Computer Programming, 3.3.4). Any *state begins
+ * one.
+ */
+static inline uint64_t check_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return *state >> 33;
+}
+
 static inline bool check_int(struct check *check, int64_t got, int64_t want, const char *file,
                              int line)
 {

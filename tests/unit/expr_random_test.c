@@ -61,8 +61,7 @@ static const int64_t table_values[8] = { 0, 12, 4, 8, 24, 20, 16, 28 };
 
 static uint32_t below(struct world *world, uint32_t n)
 {
-	world->state = world->state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (uint32_t)(world->state >> 33) % n;
+	return (uint32_t)check_random(&world->state) % n;
 }
 
 static void open_world(struct world *world, struct dtype type, uint64_t seed)

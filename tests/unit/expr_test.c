@@ -459,8 +459,7 @@ static const char *const tokens[] = {
 
 static uint32_t below(uint64_t *state, uint32_t n)
 {
-	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (uint32_t)(*state >> 33) % n;
+	return (uint32_t)check_random(state) % n;
 }
 
 /* An expression of random operators, types and constants. */

@@ -13,8 +13,7 @@ struct world {
 
 static uint64_t draw(struct world *world, uint64_t n)
 {
-	world->seed = world->seed * 6364136223846793005u + 1442695040888963407u;
-	return (world->seed >> 33) % n;
+	return check_random(&world->seed) % n;
 }
 
 enum { BITS = 5, N = 1 << BITS };

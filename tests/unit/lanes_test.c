@@ -50,8 +50,7 @@ static void open_space(struct space *space)
 
 static uint64_t next_random(struct space *space, uint64_t n)
 {
-	space->random = space->random * 6364136223846793005u + 1442695040888963407u;
-	return (space->random >> 33) % n;
+	return check_random(&space->random) % n;
 }
 
 /* A random integer expression; divisors are positive constants. */

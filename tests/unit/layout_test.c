@@ -15,8 +15,7 @@ struct world {
 
 static int64_t draw(struct world *world, int64_t n)
 {
-	world->seed = world->seed * 6364136223846793005u + 1442695040888963407u;
-	return (int64_t)((world->seed >> 33) % (uint64_t)n);
+	return (int64_t)(check_random(&world->seed) % (uint64_t)n);
 }
 
 static const char *text_of(struct world *world, const struct layout *layout)

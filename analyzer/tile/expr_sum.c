@@ -171,7 +171,7 @@ static bool sum_holds(struct sum *sum, const struct sum *part, int64_t factor)
 /* Is there another term that could be the quotient that goes with term `i`, a remainder by b? */
 static bool may_have_partner(const struct sum *sum, uint32_t i, const struct expr *b)
 {
-	int64_t divisor, step;
+	int64_t divisor, step = 0;
 	bool is_constant = expr_is_int(b, &divisor);
 	if (is_constant && __builtin_mul_overflow(sum->terms[i].coefficient, divisor, &step))
 		return false;

@@ -92,6 +92,10 @@ static void print_bits(struct cuda_writer *writer, struct buf *out, const struct
 		cuda_value(writer, out, value, LEVEL_ANY);
 		return;
 	}
+	if (type.bits == 8 && value->kind == EXPR_FLOAT && value->as.number == 0.0) {
+		buf_char(out, '0');
+		return;
+	}
 	if (type.bits == 8) {
 		cuda_unsupported(writer, "conversion to an 8-bit float");
 		return;

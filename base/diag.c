@@ -44,8 +44,8 @@ static const struct code_row code_table[N_DIAG_CODES + 1] = {
 };
 
 /*
- * Lines end at "\n", "\r\n" or a lone "\r", as in Python (reference, 2.1.2). The text is copied:
- * spans stay valid when the caller's buffer goes.
+ * Lines end at "\n", "\r\n" or a lone "\r", as in Python (reference, "Physical lines"). The text is
+ * copied: spans stay valid when the caller's buffer goes.
  */
 uint32_t source_add(struct arena *arena, struct source_set *set, const char *path, struct str text)
 {

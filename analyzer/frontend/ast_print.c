@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <string.h>
 
+/* Where the text goes, and where names are found. */
 struct ast_printer {
 	struct buf *out;
 	const struct cx *cx;
@@ -217,7 +218,10 @@ static void print_operators(const struct ast_printer *pr, const struct ast_expr 
 	buf_char(pr->out, ')');
 }
 
-/* A float keeps a point or an exponent, so that it reads back as a float. */
+/*
+ * A float keeps a point or an exponent, so that it reads back as a float. A number beyond 64 bits
+ * prints as another one: its digits are not kept.
+ */
 static void print_constant(const struct ast_printer *pr, const struct ast_expr *e)
 {
 	size_t begin = pr->out->n;

@@ -50,7 +50,10 @@ static bool holds(const sym_t *names, uint32_t n, sym_t name)
 	return false;
 }
 
-/* The binding that a name refers to, or NULL. */
+/*
+ * The binding that a name refers to, or NULL: in the innermost frame that has it, in the module's
+ * for names that are declared global there.
+ */
 static struct binding *find_binding(struct eval *ev, struct frame *frame, sym_t name)
 {
 	for (; frame; frame = frame->parent) {
@@ -113,7 +116,7 @@ struct value eval_name(struct eval *ev, struct frame *frame, sym_t name, struct 
 	return result;
 }
 
-/* A starred element adds its own elements. */
+/* Elements of a display in order; a starred one adds its own elements. */
 static struct value eval_items(struct eval *ev, struct frame *frame, const struct ast_expr *e,
                                enum value_kind kind)
 {
@@ -166,7 +169,11 @@ static struct value eval_dict(struct eval *ev, struct frame *frame, const struct
 	return result;
 }
 
-/* Applies a format such as "4d", ".3f" or "x" to a number; other formats are left out. */
+/*
+ * Applies a format such as "4d", ".3f" or "x" to a number; other formats are left out. Only
+ * characters that cannot make the C format dangerous come through: digits, signs and the point,
+ * then one conversion.
+ */
 static void format_value(struct buf *out, struct value value, struct str format)
 {
 	char spec[24], text[80];
@@ -252,7 +259,10 @@ static struct value eval_unary(struct eval *ev, struct frame *frame, const struc
 	                e->as.unary.op == AST_INVERT ? "~" : "-");
 }
 
-/* and, or: the right side only when it counts. */
+/*
+ * and, or: the right side only when it counts. With a device value on the left both sides are
+ * computed and joined, as the device has no other way to decide.
+ */
 static struct value eval_logical(struct eval *ev, struct frame *frame, const struct ast_expr *e)
 {
 	bool is_and = e->kind == EX_AND;
@@ -315,7 +325,10 @@ static struct value eval_ternary(struct eval *ev, struct frame *frame, const str
 	return device_select(ev, condition, a, b, e->span);
 }
 
-/* Every element counts as a step, so that an endless range ends with a message. */
+/*
+ * Elements of an iterable behind those that `out` has. Every element counts as a step, so that an
+ * endless range ends with a message.
+ */
 bool eval_elements(struct eval *ev, struct value iterable, struct span span, struct sequence *out)
 {
 	struct arena *arena = ev->cx->arena;
@@ -352,6 +365,7 @@ bool eval_elements(struct eval *ev, struct value iterable, struct span span, str
 	return !ev->is_fatal;
 }
 
+/* A comprehension in progress. */
 struct comprehension {
 	const struct ast_expr *e;
 	struct value result;
@@ -410,7 +424,10 @@ static void comprehension_clause(struct eval *ev, struct frame *frame, struct co
 	}
 }
 
-/* A generator is built as a list: nothing that kernels do can tell them apart. */
+/*
+ * A generator is built as a list: nothing that kernels do can tell them apart. Its variables live
+ * in a frame of their own (Python reference, "Displays for lists, sets and dictionaries").
+ */
 static struct value eval_comprehension(struct eval *ev, struct frame *frame,
                                        const struct ast_expr *e)
 {
@@ -481,7 +498,7 @@ static struct value shape_of(struct eval *ev, const struct tensor_dims *dims)
 	return shape;
 }
 
-/* Is it a method of tensors that leaves the shape alone? */
+/* Is it a method of tensors that leaves the shape alone? Names of PyTorch's methods. */
 static bool keeps_shape(const char *name)
 {
 	static const char *const names[] = { "cuda",     "to",         "half",          "float",

@@ -1,6 +1,11 @@
 /*
  * From a file to its kernels: the steps in order, the settings of the command line, and what is
  * said when no single kernel comes of it.
+ *
+ *     text -> parse_file -> find_kernels -> settings fit? -> the module runs -> one result a kernel
+ *
+ * Errors of one kernel stay with it (kernel_info.diags): a file of ten kernels with one bad one
+ * still gives nine. frontend_require hands them on when that kernel is the one that is wanted.
  */
 #include "analyzer/frontend/frontend.h"
 
@@ -32,7 +37,10 @@ static struct eval_limits limits_of(const struct frontend_limits *limits)
 	return out;
 }
 
-/* Is the value a call such as T.const("M, N") or T.dynamic("M") that names this size? */
+/*
+ * Is the value a call such as T.const("M, N") or T.dynamic("M") that names this size? Told from the
+ * text alone, since settings are checked before anything runs.
+ */
 static bool is_size_call(const struct eval *ev, const struct ast_expr *e, const char *name)
 {
 	const struct ast_expr *callee = e->kind == EX_CALL ? e->as.call.callee : NULL;
@@ -153,7 +161,10 @@ static bool check_config(struct eval *ev)
 	return false;
 }
 
-/* Parameters of a kernel that no call reached, as declared. */
+/*
+ * Parameters of a kernel that no call reached, as declared: which are required is all that is
+ * known.
+ */
 static void declared_params(struct eval *ev, struct kernel *kernel)
 {
 	for (uint32_t c = 0; c < kernel->chain.n; c++) {
@@ -189,7 +200,10 @@ static bool is_wanted(const struct eval *ev, const struct kernel *kernel)
 	return true;
 }
 
-/* What the caller learns of one kernel. */
+/*
+ * What the caller learns of one kernel; a kernel that was not built has no program, but its
+ * parameters.
+ */
 static void add_result(struct eval *ev, struct kernel *kernel, struct frontend_result *result)
 {
 	struct kernel_info *info = arena_new(ev->cx->arena, struct kernel_info);

@@ -1,5 +1,11 @@
 /*
- * Python's builtin functions on host values.
+ * Python's builtin functions on host values (Python library reference, "Built-in Functions"), as
+ * far as kernel files use them. What a function gives for device values, where that makes sense, is
+ * a device expression. An argument that nothing is known of makes the result unknown before a
+ * function here is called (call_builtin), except for isinstance.
+ *
+ * What the evaluator cannot answer truthfully (id, hash, open, ...) gives an unknown value, so that
+ * host code around kernels may use it as long as no kernel depends on it.
  */
 #include "analyzer/frontend/eval.h"
 
@@ -9,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The argument is of a type that the function does not take. */
+/*
+ * The argument is of a type that the function does not take. An argument that has failed already is
+ * passed on in silence.
+ */
 static struct value wrong(struct eval *ev, const struct call *call, uint32_t slot)
 {
 	const struct arg *arg = call->slot[slot];
@@ -21,7 +30,7 @@ static struct value wrong(struct eval *ev, const struct call *call, uint32_t slo
 	                value_type_text(arg->value));
 }
 
-/* Elements of the argument in a new sequence of the kind. */
+/* Elements of the argument in a new sequence of the kind; empty when the argument is absent. */
 static struct value collect(struct eval *ev, const struct call *call, uint32_t slot,
                             enum value_kind kind)
 {
@@ -33,7 +42,7 @@ static struct value collect(struct eval *ev, const struct call *call, uint32_t s
 	return result;
 }
 
-/* Characters of a string, not bytes. */
+/* Characters of a string, not bytes. Of a buffer its first extent, which may be a device value. */
 static struct value b_len(struct eval *ev, struct call *call)
 {
 	struct value x = call->slot[0]->value;
@@ -79,7 +88,9 @@ static struct value b_range(struct eval *ev, struct call *call)
 	return (struct value){ .kind = V_RANGE, .as.range = range };
 }
 
-/* max and min of several arguments or of one iterable. */
+/*
+ * max and min of several arguments or of one iterable. With a key function the result is unknown.
+ */
 static struct value extreme(struct eval *ev, struct call *call, bool is_max)
 {
 	struct value items = value_sequence(ev->cx->arena, V_LIST), best;
@@ -233,6 +244,7 @@ static struct value b_repr(struct eval *ev, struct call *call)
 	return as_text(ev, call, true);
 }
 
+/* Nothing is printed: a kernel file has no output here. */
 static struct value b_print(struct eval *ev, struct call *call)
 {
 	(void)ev;
@@ -250,7 +262,10 @@ static struct value b_tuple(struct eval *ev, struct call *call)
 	return collect(ev, call, 0, V_TUPLE);
 }
 
-/* Equal elements are kept once, in order of their first. */
+/*
+ * Equal elements are kept once, in order of their first. Every comparison is a step, as sets are
+ * lists here.
+ */
 static struct value b_set(struct eval *ev, struct call *call)
 {
 	struct value all = collect(ev, call, 0, V_LIST), result = value_sequence(ev->cx->arena, V_SET);
@@ -267,7 +282,7 @@ static struct value b_set(struct eval *ev, struct call *call)
 	return all.kind == V_LIST ? result : all;
 }
 
-/* dict(name=value, ...), dict(pairs) */
+/* dict(name=value, ...), dict(pairs), dict(other); later ones win. */
 static struct value b_dict(struct eval *ev, struct call *call)
 {
 	struct value result = { .kind = V_DICT };
@@ -346,7 +361,7 @@ static struct value b_zip(struct eval *ev, struct call *call)
 	return result;
 }
 
-/* Stops at the element that decides. */
+/* Stops at the element that decides. `is_any` is also the truth that decides. */
 static struct value any_all(struct eval *ev, struct call *call, bool is_any)
 {
 	struct value items = collect(ev, call, 0, V_LIST);
@@ -406,7 +421,7 @@ static struct value sort_key(struct eval *ev, const struct call *call, struct va
 	return call_value(ev, call->slot[1]->value, &inner);
 }
 
-/* Insertion sort: stable, and counted in steps. */
+/* Insertion sort: stable, and counted in steps, so that a long list ends with a message. */
 static struct value b_sorted(struct eval *ev, struct call *call)
 {
 	struct value items = collect(ev, call, 0, V_LIST);
@@ -476,7 +491,7 @@ static struct value b_filter(struct eval *ev, struct call *call)
 	return map_filter(ev, call, true);
 }
 
-/* Halves go to the even side, as in Python. */
+/* Halves go to the even side, as in Python. Without digits an integer, else a float. */
 static struct value b_round(struct eval *ev, struct call *call)
 {
 	int64_t digits = 0;
@@ -507,7 +522,7 @@ static struct value b_pow(struct eval *ev, struct call *call)
 	return eval_binary(ev, AST_POW, call->slot[0]->value, call->slot[1]->value, call->span);
 }
 
-/* Does the value have the builtin type of this name? */
+/* Does the value have the builtin type of this name? True is an int, as in Python. */
 static bool has_type(struct value value, const char *name)
 {
 	static const struct {
@@ -567,7 +582,10 @@ static struct value b_vars(struct eval *ev, struct call *call)
 	return x.kind == V_DICT ? x : ev_opaque(ev, call->span, NULL);
 }
 
-/* getattr(T, "exp"): the attribute, when the name is known. */
+/*
+ * getattr(T, "exp"): the attribute, when the name is known. The default of a missing one is not
+ * looked at.
+ */
 static struct value b_getattr(struct eval *ev, struct call *call)
 {
 	struct value object = call->slot[0]->value, name = call->slot[1]->value;
@@ -583,6 +601,7 @@ static struct value b_unknown(struct eval *ev, struct call *call)
 	return ev_opaque(ev, call->span, NULL);
 }
 
+/* Signatures are those of Python; what nobody passes to a kernel's host code is left out. */
 static const struct builtin rows[] = {
 	{ "", "len", "x", b_len },
 	{ "", "range", "start stop? step?", b_range },

@@ -1,5 +1,7 @@
 /*
- * Methods of host values: strings, lists, tuples, dicts, sets, types.
+ * Methods of host values: strings, lists, tuples, dicts, sets, types (Python library reference,
+ * "Built-in Types"). The object is call->self. Calls of methods of lists, dicts and sets count as
+ * effects (call_builtin), since most of them change their object.
  */
 #include "analyzer/frontend/eval.h"
 
@@ -21,6 +23,7 @@ static bool text_arg(struct eval *ev, const struct call *call, uint32_t slot, st
 	return false;
 }
 
+/* Bytewise, which is right for UTF-8. */
 static bool ends_with(struct str text, struct str end)
 {
 	return text.n >= end.n && memcmp(text.p + text.n - end.n, end.p, end.n) == 0;
@@ -52,7 +55,7 @@ static struct value s_starts(struct eval *ev, struct call *call)
 	return VALUE_BOOL(false);
 }
 
-/* upper and lower, of ASCII letters. */
+/* upper and lower, of ASCII letters; others stay. */
 static struct value s_case(struct eval *ev, struct call *call)
 {
 	bool is_upper = strcmp(call->builtin->name, "upper") == 0;
@@ -80,7 +83,7 @@ static struct value s_strip(struct eval *ev, struct call *call)
 	return VALUE_STR(text);
 }
 
-/* By a separator, or by runs of blanks without one. */
+/* By a separator, or by runs of blanks without one. Parts are slices of the text itself. */
 static struct value s_split(struct eval *ev, struct call *call)
 {
 	struct value result = value_sequence(ev->cx->arena, V_LIST);
@@ -133,7 +136,7 @@ static struct value s_join(struct eval *ev, struct call *call)
 	return result;
 }
 
-/* From left to right, not again inside what was put in. */
+/* From left to right, not again inside what was put in; results are bounded at 1 MiB. */
 static struct value s_replace(struct eval *ev, struct call *call)
 {
 	struct str text = call->self.as.string, from, to;
@@ -227,6 +230,7 @@ static struct value s_is(struct eval *ev, struct call *call)
 
 /* Lists */
 
+/* In place: other names of the list see it. */
 static struct value l_append(struct eval *ev, struct call *call)
 {
 	vec_push(ev->cx->arena, call->self.as.sequence, call->slot[0]->value);
@@ -245,7 +249,7 @@ static struct value l_extend(struct eval *ev, struct call *call)
 	return VALUE_NONE;
 }
 
-/* The last element, or the one at an index. */
+/* The last element, or the one at an index, which may count from the end. */
 static struct value l_pop(struct eval *ev, struct call *call)
 {
 	struct sequence *seq = call->self.as.sequence;

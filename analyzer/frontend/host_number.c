@@ -2,6 +2,9 @@
  * Arithmetic and comparison of host values, as Python does it, but with integers of 64 bits: a
  * result beyond them is an error, never a wrapped number. The operators of strings and containers
  * are here too: + and * (bounded in size), "%" of formats, `in`, and the order of tuples.
+ *
+ *     7 // -2      -4      rounded down        7 % -2       -1      with the divisor's sign
+ *     2 ** -1      0.5     a float             1 << 63      an error, E0214
  */
 #include "analyzer/frontend/eval.h"
 
@@ -9,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+/* Elements and bytes that + and * may make. */
 enum { MAX_REPEAT = 1 << 20, MAX_TEXT = 8 << 20 };
 
 /* Arithmetic that has no result in 64 bits. */
@@ -57,7 +61,10 @@ static int64_t floor_div(int64_t a, int64_t b)
 	return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
-/* `/` gives a float, // and % go with the floor. */
+/*
+ * `/` gives a float, // and % go with the floor. INT64_MIN // -1 is the one quotient that does not
+ * fit.
+ */
 static struct value int_divide(struct eval *ev, enum ast_binary op, int64_t a, int64_t b,
                                struct span span)
 {
@@ -113,7 +120,7 @@ static struct value int_binary(struct eval *ev, enum ast_binary op, int64_t a, i
 	return overflow ? no_result(ev, span, "this result does not fit 64 bits") : VALUE_INT(result);
 }
 
-/* Python's // and % with the floor. */
+/* Python's // and % with the floor; // by 0 is an error, not infinity. */
 static struct value float_binary(struct eval *ev, enum ast_binary op, double a, double b,
                                  struct span span)
 {
@@ -213,6 +220,7 @@ static struct value format_percent(struct eval *ev, struct str format, struct va
 	return result;
 }
 
+/* An operator with its operands, for what several functions look at in turn. */
 struct operation {
 	enum ast_binary op;
 	struct value a, b;

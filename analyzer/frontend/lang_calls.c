@@ -6,6 +6,9 @@
  *     x = T.shfl_xor(v, 1)        let x: float32 = call(float32, shfl_xor, v, 1)
  *     T.sync_warp()               evaluate(value=call(void, sync_warp))
  *     T.address_of(A[i])          call(handle, address_of, A[i])
+ *
+ * What a function does is not known here, only the type of what it gives, which its handler in the
+ * table stands for. Signatures are "**": whatever is passed goes on to the device in order.
  */
 #include "analyzer/frontend/eval.h"
 
@@ -116,26 +119,31 @@ static struct value t_effect(struct eval *ev, struct call *call)
 	return lang_device_call(ev, call, call->builtin->name, DTYPE_NOTHING);
 }
 
+/* T.popcount(x), T.__ffs(x): int32, whatever goes in. */
 static struct value t_int(struct eval *ev, struct call *call)
 {
 	return lang_device_call(ev, call, call->builtin->name, DTYPE_I32);
 }
 
+/* Masks of lanes, and 32 random bits. */
 static struct value t_uint(struct eval *ev, struct call *call)
 {
 	return lang_device_call(ev, call, call->builtin->name, DTYPE_U32);
 }
 
+/* T.shuffle_elect(n): is this the thread that is chosen? */
 static struct value t_bool(struct eval *ev, struct call *call)
 {
 	return lang_device_call(ev, call, call->builtin->name, DTYPE_BOOL);
 }
 
+/* T.rng_rand_float(): one float32. */
 static struct value t_float(struct eval *ev, struct call *call)
 {
 	return lang_device_call(ev, call, call->builtin->name, DTYPE_F32);
 }
 
+/* Descriptors and pointers. */
 static struct value t_handle(struct eval *ev, struct call *call)
 {
 	return lang_device_call(ev, call, call->builtin->name, DTYPE_ADDRESS);
@@ -164,7 +172,7 @@ static struct value t_second(struct eval *ev, struct call *call)
 	return same_as(ev, call, 1);
 }
 
-/* Words of loads and stores by width: ldg128 gives uint32x4. */
+/* Words of loads by width: ldg128 gives uint32x4, ldg32 a uint32. */
 static struct value t_wide_load(struct eval *ev, struct call *call)
 {
 	const char *bits = call->builtin->name + 3;
@@ -177,7 +185,10 @@ static struct value t_wide_load(struct eval *ev, struct call *call)
 	return lang_device_call(ev, call, call->builtin->name, type);
 }
 
-/* The name of a function: a text, or an operator that the file takes from elsewhere. */
+/*
+ * The name of a function: a text, or an operator that the file takes from elsewhere (tir.op.Op), by
+ * its source text. False for anything else.
+ */
 static bool callee_name(struct eval *ev, const struct arg *arg, sym_t *name)
 {
 	if (arg->value.kind == V_STR)
@@ -244,7 +255,7 @@ static struct value t_address(struct eval *ev, struct call *call)
 	return e ? VALUE_EXPR(e) : VALUE_ERROR;
 }
 
-/* A.access_ptr("r", ...) */
+/* A.access_ptr("r", ...): the address of the first element; the rest says how it is used. */
 static struct value buffer_access_ptr(struct eval *ev, struct call *call)
 {
 	return VALUE_EXPR(lang_address(ev, first_element(ev, call->self.as.buffer)));
@@ -270,7 +281,7 @@ static struct value buffer_vload(struct eval *ev, struct call *call)
 	return VALUE_EXPR(expr_call(ev->pool, type, intern_text(ev->cx->names, "vload"), &element, 1));
 }
 
-/* The lanes of a vector's type. */
+/* The lanes of a vector's type, a constant. */
 static bool lanes_arg(struct eval *ev, const struct call *call, uint32_t slot, struct dtype *type)
 {
 	int64_t lanes = 1;
@@ -382,7 +393,10 @@ static struct value t_ieee(struct eval *ev, struct call *call)
 	return t_same(ev, call);
 }
 
-/* T.get_lane_idx(), T.get_warp_idx(), T.get_warp_group_idx() */
+/*
+ * T.get_lane_idx(), T.get_warp_idx(), T.get_warp_group_idx(): parts of the thread's flat number.
+ * The sizes of a warp and a group may be given, as TileLang's own functions take them.
+ */
 static struct value t_thread_part(struct eval *ev, struct call *call)
 {
 	struct trace *trace = trace_require(ev, call->span, call->name);

@@ -18,7 +18,10 @@
 
 enum { MAX_LAYOUT_ELEMS = 1 << 22 };
 
-/* A function of indices, and what it gives for each element. */
+/*
+ * A function of indices, and what it gives for each element: `vars` are the indices as variables,
+ * which the function is called with once; its result is then computed for every element, row-major.
+ */
 struct tabulation {
 	uint32_t n_dims; /* the indices, then the replica when there is one */
 	int64_t shape[MAX_RANK + 1];
@@ -329,7 +332,7 @@ static struct value swizzle_value(struct eval *ev, const struct call *call, int6
 	return layout_value_of(ev, layout);
 }
 
-/* The widest swizzle whose span divides a row; 0: none. */
+/* The widest swizzle, in bytes, whose span divides a row; 0: none. */
 static int64_t widest_span(const struct buffer *buffer)
 {
 	int64_t row_bits = buffer_extent(buffer, buffer->rank - 1) * dtype_bits(buffer->type);
@@ -357,21 +360,25 @@ static struct value make_swizzled(struct eval *ev, struct call *call)
 	return swizzle_value(ev, call, span, 0);
 }
 
+/* make_full_bank_swizzled_layout(buffer): 128 bytes, all banks. */
 static struct value make_full(struct eval *ev, struct call *call)
 {
 	return swizzle_value(ev, call, 128, 0);
 }
 
+/* make_half_bank_swizzled_layout(buffer): 64 bytes. */
 static struct value make_half(struct eval *ev, struct call *call)
 {
 	return swizzle_value(ev, call, 64, 0);
 }
 
+/* make_quarter_bank_swizzled_layout(buffer): 32 bytes. */
 static struct value make_quarter(struct eval *ev, struct call *call)
 {
 	return swizzle_value(ev, call, 32, 0);
 }
 
+/* make_linear_layout(buffer): row-major. */
 static struct value make_linear(struct eval *ev, struct call *call)
 {
 	return swizzle_value(ev, call, 0, 0);
@@ -392,7 +399,10 @@ static struct value make_mma_swizzle(struct eval *ev, struct call *call)
 	return swizzle_value(ev, call, row_bits == 512 ? 64 : 128, 0);
 }
 
-/* get_swizzle_layout(row, column, row_size, dtype, swizzle_bytes=None): panel, row, place. */
+/*
+ * get_swizzle_layout(row, column, row_size, dtype, swizzle_bytes=None): panel, row, place. The
+ * 16-byte chunk of a column is XORed with the row's number within 8 rows of 128 bytes.
+ */
 static struct value get_swizzle(struct eval *ev, struct call *call)
 {
 	struct value row = call->slot[0]->value, column = call->slot[1]->value, out;

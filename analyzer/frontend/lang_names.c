@@ -1,4 +1,8 @@
-/* Which names of tilelang.language the tables of lang_*.c have, and which are only known. */
+/*
+ * Which names of tilelang.language the tables of lang_*.c have, and which are only known. The
+ * tables that call the functions are the source, so that the list that `ops` prints is never out of
+ * date.
+ */
 #include "analyzer/frontend/lang_names.h"
 #include "analyzer/frontend/eval.h"
 
@@ -15,11 +19,13 @@ static void add_table(struct arena *arena, const struct builtin_table *table,
 	}
 }
 
+/* For qsort. */
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct lang_name *)a)->name, ((const struct lang_name *)b)->name);
 }
 
+/* Sorted by name. */
 void lang_names(struct arena *arena, struct lang_name_list *out)
 {
 	static const char *const known[] = {

@@ -13,7 +13,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* A[i, j] was evaluated to a load before the operation saw it. */
+/* A[i, j] was evaluated to a load before the operation saw it: the corner of a tile. */
 static bool is_load(const struct value value)
 {
 	return value.kind == V_EXPR && value.as.expr->kind == EXPR_LOAD;
@@ -110,7 +110,7 @@ struct op *lang_new_op(struct eval *ev, const struct call *call, enum op_kind ki
 	return &stmt->as.op;
 }
 
-/* Two points: a store of one element. */
+/* Two points: a store of one element, which may stand where tile operations may not. */
 static struct value copy_element(struct eval *ev, const struct call *call,
                                  const struct tile_operand *dst)
 {
@@ -214,11 +214,13 @@ static struct value fill_with(struct eval *ev, struct call *call, struct value v
 	return VALUE_NONE;
 }
 
+/* T.clear(buffer) */
 static struct value t_clear(struct eval *ev, struct call *call)
 {
 	return fill_with(ev, call, VALUE_INT(0), call->span);
 }
 
+/* T.fill(buffer, value) */
 static struct value t_fill(struct eval *ev, struct call *call)
 {
 	return fill_with(ev, call, call->slot[1]->value, call->slot[1]->span);
@@ -285,7 +287,9 @@ static struct value t_use_swizzle(struct eval *ev, struct call *call)
 	return VALUE_NONE;
 }
 
-/* T.sync_threads() */
+/*
+ * T.sync_threads(), or with a barrier's number T.sync_threads(barrier_id, arrive_count) as a call.
+ */
 static struct value t_sync_threads(struct eval *ev, struct call *call)
 {
 	if (lang_is_given(call, 0))

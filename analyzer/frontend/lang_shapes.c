@@ -14,7 +14,10 @@ enum { MAX_THREADS = 1024 };
 
 /* Names */
 
-/* Of a name that TileLang has, but no table here. */
+/*
+ * Of a name that TileLang has, but no table here: the message then says "not supported yet" rather
+ * than that it does not exist.
+ */
 static bool is_known_name(const char *name)
 {
 	static const char *const known[] = {
@@ -119,7 +122,10 @@ bool lang_shape(struct eval *ev, struct value shape, struct span span, struct te
 	return true;
 }
 
-/* T.Tensor(shape, dtype), T.Buffer, T.StridedTensor(shape, strides, dtype) */
+/*
+ * T.Tensor(shape, dtype), T.Buffer, T.StridedTensor(shape, strides, dtype). With data= it is an
+ * alias of that buffer.
+ */
 static struct value t_tensor(struct eval *ev, struct call *call)
 {
 	struct tensor_type *tensor = arena_new(ev->cx->arena, struct tensor_type);
@@ -174,7 +180,7 @@ struct value lang_tensor_subscript(struct eval *ev, const struct builtin *builti
 
 /* Symbols */
 
-/* A size known at launch, unless --set gives it. */
+/* A size known at launch, unless --set gives it. It is at least 1, and below 2^31 as an index. */
 static struct value symbol_value(struct eval *ev, struct str text, struct dtype type,
                                  struct span span)
 {
@@ -240,7 +246,10 @@ struct value lang_new_buffer(struct eval *ev, const struct call *call, enum scop
 	return (struct value){ .kind = V_BUFFER, .as.buffer = buffer };
 }
 
-/* shape and dtype are the first two arguments of all tile allocations. */
+/*
+ * shape and dtype are the first two arguments of all tile allocations; a scope as text, where it is
+ * given, outweighs the function's own.
+ */
 static struct value allocate(struct eval *ev, struct call *call, enum scope scope)
 {
 	struct tensor_type type = { .type = DTYPE_F32 };
@@ -260,16 +269,19 @@ static struct value allocate(struct eval *ev, struct call *call, enum scope scop
 	return lang_new_buffer(ev, call, scope, &type);
 }
 
+/* T.alloc_shared(shape, dtype, scope="shared.dyn") */
 static struct value t_alloc_shared(struct eval *ev, struct call *call)
 {
 	return allocate(ev, call, SCOPE_SHARED);
 }
 
+/* T.alloc_fragment(shape, dtype, scope="local.fragment"): registers of the block's threads. */
 static struct value t_alloc_fragment(struct eval *ev, struct call *call)
 {
 	return allocate(ev, call, SCOPE_FRAGMENT);
 }
 
+/* T.alloc_local(shape, dtype, scope="local"): registers of one thread. */
 static struct value t_alloc_local(struct eval *ev, struct call *call)
 {
 	return allocate(ev, call, SCOPE_LOCAL);

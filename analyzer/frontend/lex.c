@@ -1,9 +1,13 @@
 /*
- * One pass over the bytes. The whole text is checked for NUL and invalid UTF-8 first, so that
- * the scanner below only meets whole characters.
+ * One pass over the bytes. The whole text is checked for NUL and invalid UTF-8 first, so that the
+ * scanner below only meets whole characters. (Python reference, chapter 2 "Lexical analysis".)
  *
  *     x = f(a,      NAME '=' NAME '(' NAME ',' NAME ')' NEWLINE
  *           b)
+ *
+ * Lines become NEWLINE, INDENT and DEDENT tokens: columns of the open blocks are on a stack, and
+ * between brackets line ends are blanks. A string token holds positions in the source;
+ * lex_string_value works out its text when the parser wants it.
  */
 #include "analyzer/frontend/lex.h"
 
@@ -13,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The state of one run. `brackets` is the stack of what is open, with places for the messages. */
 struct lexer {
 	struct cx *cx;
 	uint32_t file;
@@ -33,6 +38,7 @@ struct lexer {
 	uint32_t n_indents;
 };
 
+/* Of bytes of the file. */
 static struct span span_of(const struct lexer *lx, uint32_t begin, uint32_t end)
 {
 	return (struct span){ lx->file, begin, end };
@@ -77,6 +83,7 @@ static bool check_bytes(struct lexer *lx)
 	return true;
 }
 
+/* ASCII only: Python's grammar has no other digits in numbers. */
 static bool is_digit(unsigned char c)
 {
 	return c >= '0' && c <= '9';
@@ -92,6 +99,7 @@ static uint32_t digit_value(unsigned char c)
 	return lower >= 'a' && lower <= 'f' ? lower - (uint32_t)'a' + 10 : 99;
 }
 
+/* What a name may begin with, besides the letters above ASCII. */
 static bool is_ascii_name_start(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -132,7 +140,7 @@ static bool bad_char(struct lexer *lx)
 	return false;
 }
 
-/* Moves behind a name; false when a character in it is not allowed. */
+/* Moves behind a name: ASCII letters, digits and "_", and what is_name_char takes above ASCII. */
 static void skip_name(struct lexer *lx)
 {
 	while (lx->at < lx->text.n) {
@@ -164,7 +172,10 @@ static void lex_name(struct lexer *lx)
 	token->as.name = name;
 }
 
-/* Moves behind digits of `base` with single underscores between them; the number of digits. */
+/*
+ * Moves behind digits of `base` with single underscores between them; the number of digits. After
+ * 0x, 0o, 0b an underscore may come first (Python reference, "Integer literals").
+ */
 static uint32_t skip_digits(struct lexer *lx, uint32_t base)
 {
 	uint32_t n = 0;
@@ -181,7 +192,10 @@ static uint32_t skip_digits(struct lexer *lx, uint32_t base)
 	}
 }
 
-/* Integer value of the digits in [begin, at). */
+/*
+ * Integer value of the digits in [begin, at). Beyond 64 bits the token is marked: the number is an
+ * error only where it is used.
+ */
 static void int_value(struct lexer *lx, struct token *token, uint32_t begin, uint32_t base)
 {
 	uint64_t value = 0;
@@ -271,7 +285,10 @@ static bool lex_number(struct lexer *lx)
 	return true;
 }
 
-/* Length of a string prefix (r, b, f, u and pairs) that a quote follows; -1 when there is none. */
+/*
+ * Length of a string prefix (r, b, f, u and pairs) that a quote follows; -1 when there is none.
+ * Pairs that Python refuses (ub) come through: their text is read the same way.
+ */
 static int string_prefix(const struct lexer *lx)
 {
 	for (int n = 0; n <= 2; n++) {
@@ -430,7 +447,11 @@ static bool bad_indent(struct lexer *lx, uint32_t begin, const char *why)
 	return false;
 }
 
-/* INDENT or DEDENTs for a line that starts at the given columns. */
+/*
+ * INDENT or DEDENTs for a line that starts at the given columns. Two columns are kept for each
+ * block, with tabs to multiples of 8 and with tabs as 1: where they disagree the indentation
+ * depends on the width of tabs (Python reference, "Indentation").
+ */
 static bool indent_to(struct lexer *lx, uint32_t begin, uint32_t column, uint32_t alt_column)
 {
 	uint32_t top = lx->n_indents - 1;
@@ -460,7 +481,10 @@ static bool indent_to(struct lexer *lx, uint32_t begin, uint32_t column, uint32_
 	       bad_indent(lx, begin, "tabs and spaces are mixed in the indentation");
 }
 
-/* At the start of a line: skips blank lines and handles indentation. */
+/*
+ * At the start of a line: skips blank lines and handles indentation. Lines of a comment alone do
+ * not count.
+ */
 static bool line_start(struct lexer *lx)
 {
 	for (;;) {
@@ -644,7 +668,10 @@ static uint32_t escape_digits(struct str text, uint32_t *at, uint32_t n, uint32_
 	return i;
 }
 
-/* One escape at *at, which stands behind the backslash. False when it is malformed. */
+/*
+ * One escape at *at, which stands behind the backslash. False when it is malformed. (Python
+ * reference, "Escape sequences"; names of characters, \N{...}, stay as they are.)
+ */
 static bool decode_escape(struct str text, uint32_t *at, struct buf *out)
 {
 	static const char plain[] = "\\'\"abfnrtv";

@@ -1,18 +1,20 @@
 /*
  * Expressions, one function a level of Python's grammar; binary operators by precedence climbing.
- * (Python reference, "Expressions" and "Full grammar specification".)
+ * (Python reference, chapter 6 "Expressions" and chapter 10 "Full grammar specification"; the
+ * rule's name there stands to the right.)
  *
- *     parse_test       lambda, yield, a if b else c
- *     parse_or, _and, _not
- *     parse_comparison a < b <= c, in, is
- *     parse_binary     | ^ & << >> + - * / // % @
- *     parse_unary      - + ~
- *     parse_power      a ** b
- *     parse_postfix    f(x), a[i], a.b
- *     parse_atom       names, constants, displays
+ *     parse_test       lambda, yield, a if b else c      expression
+ *     parse_or, _and, _not                               disjunction, conjunction, inversion
+ *     parse_comparison a < b <= c, in, is                comparison
+ *     parse_binary     | ^ & << >> + - * / // % @        bitwise_or ... term
+ *     parse_unary      - + ~                             factor
+ *     parse_power      a ** b                            power, await_primary
+ *     parse_postfix    f(x), a[i], a.b                   primary
+ *     parse_atom       names, constants, displays        atom
  *
  * Trees grow to the left in long sums and in chains of calls, so their height is bounded as well as
- * the nesting.
+ * the nesting. After the first mistake the position is at the end of the text: every loop ends
+ * there, and what is built on the way is thrown away with the tree.
  */
 #include "analyzer/frontend/parser.h"
 
@@ -48,7 +50,7 @@ struct span parser_token_span(const struct parser *ps, const struct token *token
 	return (struct span){ ps->file, token->begin, token->end };
 }
 
-/* Nothing read yet gives an empty span. */
+/* From byte `begin` to the end of the last token read; nothing read yet gives an empty span. */
 struct span parser_span(const struct parser *ps, uint32_t begin)
 {
 	uint32_t end = ps->at > 0 ? ps->tokens.p[ps->at - 1].end : begin;
@@ -149,6 +151,7 @@ static bool starts_test(const struct parser *ps)
 
 /* Strings */
 
+/* A string under construction: adjacent tokens, f-strings and plain ones, add to it in turn. */
 struct literal {
 	struct ast_expr *e; /* STRING or FSTRING under construction */
 	struct buf text;    /* pending plain text */
@@ -195,7 +198,10 @@ static uint32_t field_end(struct str text, uint32_t at, uint32_t end)
 	return end;
 }
 
-/* The expression in bytes [begin, end) of the source. */
+/*
+ * The expression in bytes [begin, end) of the source. A parser of its own on tokens of its own, so
+ * that spans stay positions in the file; nesting goes on from the outer parser's depth.
+ */
 static struct ast_expr *parse_field(struct parser *ps, uint32_t begin, uint32_t end)
 {
 	struct parser inner = *ps;
@@ -217,7 +223,11 @@ static struct ast_expr *parse_field(struct parser *ps, uint32_t begin, uint32_t 
 	return e;
 }
 
-/* A replacement field whose '{' is at `open`; the position behind its '}'. */
+/*
+ * A replacement field whose '{' is at `open`; the position behind its '}'. With `=` the source
+ * itself is kept for the output, blanks included; a format may hold fields of its own, which are
+ * kept as text. (Python reference, "Formatted string literals".)
+ */
 static uint32_t parse_replacement(struct parser *ps, struct literal *lit, uint32_t open,
                                   uint32_t end)
 {
@@ -254,7 +264,10 @@ static uint32_t parse_replacement(struct parser *ps, struct literal *lit, uint32
 	return at + 1;
 }
 
-/* Adds the value of one string token. */
+/*
+ * Adds the value of one string token. Doubled braces of an f-string stand for one; lex_string_value
+ * turns them.
+ */
 static void add_string(struct parser *ps, struct literal *lit, const struct token *token)
 {
 	struct str text = source_get(&ps->cx->sources, ps->file)->text;
@@ -289,7 +302,10 @@ static void add_string(struct parser *ps, struct literal *lit, const struct toke
 	}
 }
 
-/* Adjacent string tokens: one value. */
+/*
+ * Adjacent string tokens: one value, an FSTRING when any of them is a format (Python reference,
+ * "String literal concatenation").
+ */
 static struct ast_expr *parse_strings(struct parser *ps)
 {
 	struct literal lit = { 0 };
@@ -323,7 +339,7 @@ static struct ast_expr *parse_strings(struct parser *ps)
 
 static struct ast_expr *parse_or(struct parser *ps);
 
-/* `for a in b if c for ...` behind the element of `e`. */
+/* `for a in b if c for ...` behind the element of `e`. Clauses nest from left to right. */
 static void parse_clauses(struct parser *ps, struct ast_expr *e)
 {
 	while (parser_is(ps, TOK_FOR) || parser_is(ps, TOK_ASYNC)) {
@@ -389,7 +405,10 @@ static void parse_elements(struct parser *ps, struct ast_expr *e, enum token_kin
 	parser_expect(ps, end, "in a list of values");
 }
 
-/* Behind '(': a tuple, a generator, or an expression in parentheses. */
+/*
+ * Behind '(': a tuple, a generator, or an expression in parentheses. The comma makes the tuple, not
+ * the parentheses (Python reference, "Parenthesized forms").
+ */
 static struct ast_expr *parse_paren(struct parser *ps, uint32_t begin)
 {
 	struct ast_expr *e, *first;
@@ -480,7 +499,10 @@ static struct ast_expr *parse_dict_rest(struct parser *ps, uint32_t begin, struc
 	return e;
 }
 
-/* Behind '{': a dict, a set or a comprehension of either. */
+/*
+ * Behind '{': a dict, a set or a comprehension of either. What follows the first element tells
+ * which; "{}" is a dict.
+ */
 static struct ast_expr *parse_brace(struct parser *ps, uint32_t begin)
 {
 	struct ast_expr *e, *first;
@@ -575,7 +597,10 @@ static struct ast_expr *parse_atom(struct parser *ps)
 
 /* Calls and subscripts */
 
-/* name=value, *value, **value, a value, or a generator without its own parentheses. */
+/*
+ * name=value, *value, **value, a value, or a generator without its own parentheses. Which argument
+ * may stand behind which is looked at when the call is evaluated.
+ */
 static struct ast_arg parse_arg(struct parser *ps)
 {
 	const struct token *token = parser_peek(ps, 0);
@@ -616,7 +641,7 @@ static bool ends_slice_part(const struct parser *ps)
 	return parser_is(ps, TOK_COLON) || parser_is(ps, TOK_COMMA) || parser_is(ps, TOK_RBRACKET);
 }
 
-/* An index or begin:end:step. */
+/* An index or begin:end:step, with a NULL for each part that is absent. */
 static struct ast_expr *parse_subscript_item(struct parser *ps)
 {
 	uint32_t begin = parser_peek(ps, 0)->begin;
@@ -642,7 +667,10 @@ static struct ast_expr *parse_subscript_item(struct parser *ps)
 	return e;
 }
 
-/* The index behind '[': one item, or a TUPLE of them; consumes ']'. */
+/*
+ * The index behind '[': one item, or a TUPLE of them; consumes ']'. a[i, j] and a[(i, j)] are the
+ * same.
+ */
 static struct ast_expr *parse_index(struct parser *ps)
 {
 	uint32_t begin = parser_peek(ps, 0)->begin;
@@ -727,7 +755,7 @@ static struct ast_expr *new_binary(struct parser *ps, enum ast_expr_kind kind,
 	return e;
 }
 
-/* `left ** right`, right to left. */
+/* `left ** right`, right to left: the right side is a factor, which may be a power again. */
 static struct ast_expr *parse_power_rest(struct parser *ps, struct ast_expr *left)
 {
 	struct span sign = parser_token_span(ps, parser_peek(ps, 0));
@@ -798,13 +826,14 @@ static struct ast_expr *parse_unary(struct parser *ps)
 	return e;
 }
 
+/* A row an operator: the higher its precedence, the tighter it binds. */
 struct binary_level {
 	enum token_kind token;
 	int precedence;
 	enum ast_binary op;
 };
 
-/* Precedence as in Python's table of operators. */
+/* Precedence as in Python's reference, "Operator precedence"; NULL for any other token. */
 static const struct binary_level *binary_level(enum token_kind token)
 {
 	static const struct binary_level levels[] = {
@@ -842,7 +871,7 @@ static struct ast_expr *parse_binary(struct parser *ps, int precedence)
 	return left;
 }
 
-/* Consumes a comparison operator; false when there is none. */
+/* Consumes a comparison operator, of one or two tokens; false when there is none. */
 static bool accept_compare(struct parser *ps, enum ast_compare *op)
 {
 	static const struct {
@@ -1111,7 +1140,10 @@ static void parse_param(struct parser *ps, struct ast_params *params, enum ast_p
 	vec_push(ps->cx->arena, params, param);
 }
 
-/* A plain `*` only changes the kind of those behind it. */
+/*
+ * A plain `*` only changes the kind of those behind it; `/` makes those before it positional-only.
+ * `typed`: annotations may stand (not in a lambda, whose colon ends the parameters).
+ */
 void parse_params(struct parser *ps, struct ast_params *params, enum token_kind end, bool typed)
 {
 	enum ast_param_kind kind = AST_PLAIN;
@@ -1134,7 +1166,7 @@ void parse_params(struct parser *ps, struct ast_params *params, enum token_kind 
 	}
 }
 
-/* Newlines end it: the text is one line of a command. */
+/* Newlines end it: the text is one line of a command. NULL after an error. */
 struct ast_expr *parse_expression(struct cx *cx, uint32_t file, uint32_t max_depth)
 {
 	struct parser ps = { .cx = cx, .file = file, .max_depth = max_depth };
@@ -1148,6 +1180,7 @@ struct ast_expr *parse_expression(struct cx *cx, uint32_t file, uint32_t max_dep
 	return ps.failed ? NULL : e;
 }
 
+/* In the enum's order. */
 const char *ast_binary_text(enum ast_binary op)
 {
 	static const char *const texts[] = {
@@ -1158,6 +1191,7 @@ const char *ast_binary_text(enum ast_binary op)
 	return texts[op];
 }
 
+/* In the enum's order. */
 const char *ast_compare_text(enum ast_compare op)
 {
 	static const char *const texts[] = {

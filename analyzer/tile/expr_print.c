@@ -28,8 +28,8 @@ struct printer {
 static void print(struct printer *printer, const struct expr *e, int min_precedence);
 
 /*
- * The order of Python's operators (reference, 6.17); min, max and the C divisions are written as
- * calls.
+ * The order of Python's operators (reference, "Operator precedence"); min, max and the C divisions
+ * are written as calls.
  */
 int binary_precedence(enum binary_op op)
 {

@@ -100,7 +100,10 @@ static bool expect(struct reader *rd, const char *text)
 	return accept(rd, text) || fail(rd, rd->at, "expected '%s'", text);
 }
 
-/* Bytes of UTF-8 count as letters: names of the language may have any (Python reference, 2.3). */
+/*
+ * Bytes of UTF-8 count as letters: names of the language may have any (Python reference,
+ * "Identifiers").
+ */
 static bool is_word_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

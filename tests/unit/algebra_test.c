@@ -43,6 +43,7 @@ static bool read_composed(struct world *world, const char *text, struct cute_com
 	return cute_parse(&world->cx, file, &position, out) && position == strlen(text);
 }
 
+/* A layout from its text; 1:0 after a failed check. */
 static const struct cute *tree(struct world *world, const char *text)
 {
 	struct cute_composed a;
@@ -55,6 +56,7 @@ static const struct cute *tree(struct world *world, const char *text)
 
 enum { MAX_SMALL = 2400 };
 
+/* All layouts that the exhaustive tests run over. */
 struct small {
 	uint32_t n;
 	const struct cute *p[MAX_SMALL];
@@ -82,6 +84,7 @@ static void small_layouts(struct world *world, int64_t max_stride, struct small 
 	out->p[out->n++] = tree(world, "((2,3),(3,2)):((9,3),(1,18))");
 }
 
+/* The same values, and nothing left to join. */
 static void check_coalesce(struct world *world, const struct cute *a)
 {
 	const struct cute *c = cute_coalesce(world->cx.arena, a);
@@ -93,6 +96,7 @@ static void check_coalesce(struct world *world, const struct cute *a)
 	CHECK(world->check, cute_same(c, cute_coalesce(world->cx.arena, c)));
 }
 
+/* By comparing all pairs. */
 static bool injective_by_hand(const struct cute *a)
 {
 	for (int64_t i = 0; i < cute_size(a); i++)
@@ -102,6 +106,7 @@ static bool injective_by_hand(const struct cute *a)
 	return true;
 }
 
+/* By trying all coordinates. */
 static bool has_value(const struct cute *a, int64_t value)
 {
 	for (int64_t i = 0; i < cute_size(a); i++)
@@ -169,6 +174,10 @@ static void check_complement(struct world *world, const struct cute *a)
 	}
 }
 
+/*
+ * By their definitions: a(right(i)) = i as far as right goes; left(a(i)) = i for all of a, which
+ * then is injective.
+ */
 static void check_inverses(struct world *world, const struct cute *a)
 {
 	const struct cute *right = cute_right_inverse(world->cx.arena, a);
@@ -183,6 +192,7 @@ static void check_inverses(struct world *world, const struct cute *a)
 		CHECK_INT(world->check, cute_at(left, cute_at(a, i)), i);
 }
 
+/* Every small layout through each operation of one, and its text read back. */
 static void test_unary(struct world *world)
 {
 	struct small *all = arena_new(world->cx.arena, struct small);
@@ -225,6 +235,10 @@ static void check_compose(struct world *world, const struct cute *a, const struc
 		}
 }
 
+/*
+ * The first mode of a quotient is a after b; that of a product is a itself, and the product of two
+ * injective layouts is injective.
+ */
 static void check_divide_and_product(struct world *world, const struct cute *a,
                                      const struct cute *b)
 {
@@ -246,6 +260,10 @@ static void check_divide_and_product(struct world *world, const struct cute *a,
 	}
 }
 
+/*
+ * All pairs of small layouts; a quarter of them at least must compose, so that the checks above are
+ * not idle.
+ */
 static void test_binary(struct world *world)
 {
 	struct small *all = arena_new(world->cx.arena, struct small);
@@ -267,6 +285,10 @@ static void test_binary(struct world *world)
 
 /* ---- known results: the examples of CuTe's documentation ---- */
 
+/*
+ * Results that CUTLASS's documentation prints (media/docs/cpp/cute/02_layout_algebra), and slices
+ * and reshapes by hand.
+ */
 static void test_known(struct world *world)
 {
 	struct arena *arena = world->cx.arena;
@@ -317,6 +339,10 @@ static void test_known(struct world *world)
 
 /* ---- text that is not a layout ---- */
 
+/*
+ * Refused texts; then a swizzle against its formula, bit by bit, and CuTe's own way to print static
+ * numbers.
+ */
 static void test_bad_text(struct world *world)
 {
 	static const char *const texts[] = { "",
@@ -346,6 +372,7 @@ static void test_bad_text(struct world *world)
 
 /* ---- digits ---- */
 
+/* The CuTe layout's value at every coordinate is the digits' offset; and back again. */
 static void check_memory(struct world *world, const struct layout *layout)
 {
 	struct cute_composed a;
@@ -368,6 +395,10 @@ static void check_memory(struct world *world, const struct layout *layout)
 	CHECK(world->check, back && layout_equal(layout, back, NULL));
 }
 
+/*
+ * The CuTe layout at (thread, value) is the element's number, column-major, for each replica; and
+ * back.
+ */
 static void check_fragment(struct world *world, const struct layout *layout)
 {
 	const struct cute *a = cute_from_fragment(world->cx.arena, layout);
@@ -393,6 +424,7 @@ static void check_fragment(struct world *world, const struct layout *layout)
 	CHECK(world->check, back && layout_equal(layout, back, NULL));
 }
 
+/* Row-major, padded, swizzled; accumulators, with replicas; and random strides, zero among them. */
 static void test_digits(struct world *world)
 {
 	struct arena *arena = world->cx.arena;
@@ -423,6 +455,7 @@ static void test_digits(struct world *world)
 
 enum { MAX_WORDS = 8 };
 
+/* NULL for an operation that is not known, or has no result. */
 static const struct cute *apply_operation(struct world *world, const char *op,
                                           const struct cute *const *a, uint32_t n, int64_t number)
 {

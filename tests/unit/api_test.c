@@ -52,6 +52,10 @@ static bool has(const char *text, const char *what)
 	return text && strstr(text, what);
 }
 
+/*
+ * A kernel that is right: no diagnostics, every element in the tables, the line of the gemm in JSON
+ * and in CUDA; asked twice the answer is the same text.
+ */
 static void test_answers(struct check *check)
 {
 	struct tl_options options = options_of(sizes, 3);
@@ -77,6 +81,10 @@ static void test_answers(struct check *check)
 	tl_close(analysis);
 }
 
+/*
+ * Two of three sizes are missing: the message is in both forms, and there are no layouts and no
+ * code.
+ */
 static void test_missing_parameters(struct check *check)
 {
 	struct tl_options options = options_of(sizes, 1);
@@ -90,6 +98,10 @@ static void test_missing_parameters(struct check *check)
 	tl_close(analysis);
 }
 
+/*
+ * All bad options are reported, and a file that is not there is an error of the input. Closing
+ * nothing is allowed.
+ */
 static void test_bad_options(struct check *check)
 {
 	static const char *const bad[] = { "M", "=3" };

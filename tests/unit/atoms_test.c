@@ -18,13 +18,17 @@ static int64_t draw(struct world *world, int64_t n)
 	return (int64_t)(check_random(&world->seed) % (uint64_t)n);
 }
 
-/* groupID = lane >> 2, threadID_in_group = lane % 4: row and column of slot `s`, as the PTX ISA
- * writes them, register by register. */
+/* What the formulas of mma_element need to know of an instruction. */
 struct register_form {
 	enum mma_operand operand;
 	int64_t m, e; /* elements of a register */
 };
 
+/*
+ * The element that slot `s` of `lane` holds, as the PTX ISA's "Matrix Fragments for mma" has it,
+ * register by register: groupID = lane >> 2, threadID_in_group = lane % 4. The formulas of all
+ * shapes agree in this form.
+ */
 static void mma_element(struct register_form form, int64_t lane, int64_t s, int64_t *index)
 {
 	int64_t m = form.m, e = form.e, group = lane >> 2, in_group = lane % 4, reg = s / e;
@@ -41,6 +45,7 @@ static void mma_element(struct register_form form, int64_t lane, int64_t s, int6
 	}
 }
 
+/* Each slot of each lane has the element of the formula, and all elements are somewhere. */
 static void check_mma(struct world *world, enum mma_operand operand, int64_t m, int64_t k,
                       uint32_t bits)
 {
@@ -64,6 +69,7 @@ static void check_mma(struct world *world, enum mma_operand operand, int64_t m, 
 		}
 }
 
+/* Shapes of mma by m, k and bits, and two that do not exist. */
 static void test_mma(struct world *world)
 {
 	static const struct {
@@ -107,6 +113,10 @@ static void test_ldmatrix(struct world *world)
 		}
 }
 
+/*
+ * PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma: D for every n, A for 8,
+ * 16 and 32 bits, which is mma's A in each warp.
+ */
 static void test_wgmma(struct world *world)
 {
 	for (int64_t n = 8; n <= 256; n += 8) {
@@ -165,6 +175,7 @@ static void test_swizzles(struct world *world)
 
 /* ---- fitting ---- */
 
+/* The same layout as a table of all its places. */
 static struct layout *tabulate(struct world *world, const struct layout *layout)
 {
 	struct layout *out = arena_new(world->arena, struct layout);
@@ -197,6 +208,7 @@ static struct layout *tabulate(struct world *world, const struct layout *layout)
 	return out;
 }
 
+/* The table of a layout that has digits gives digits again, with the same places. */
 static void check_fit(struct world *world, const struct layout *layout)
 {
 	const struct layout *fitted = layout_fit(world->arena, tabulate(world, layout));
@@ -207,6 +219,10 @@ static void check_fit(struct world *world, const struct layout *layout)
 	CHECK(world->check, layout_equal(fitted, layout, NULL));
 }
 
+/*
+ * Row-major, padded, swizzled, accumulators, replicas, random XOR terms; and a shuffled table, for
+ * which there are no digits.
+ */
 static void test_fit(struct world *world)
 {
 	const int64_t shape[] = { 32, 64 }, odd[] = { 24, 96 }, small[] = { 5, 7, 3 };

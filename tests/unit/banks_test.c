@@ -11,6 +11,7 @@ static int64_t gcd(int64_t a, int64_t b)
 	return b ? gcd(b, a % b) : a;
 }
 
+/* Lane l accesses `stride` * l. */
 static struct bank_access access_of(const char *op, uint32_t bytes, int64_t stride)
 {
 	struct bank_access access = { 0 };
@@ -23,6 +24,7 @@ static struct bank_access access_of(const char *op, uint32_t bytes, int64_t stri
 	return access;
 }
 
+/* Exact wavefronts: the least and the most agree. */
 static void check_row(struct check *check, const struct bank_access *access, int32_t wavefronts,
                       int32_t ideal, int32_t ways)
 {
@@ -58,6 +60,10 @@ static void test_strides(struct check *check)
 	}
 }
 
+/*
+ * No lane, one lane, all lanes on one word (a broadcast; an atomic has none), accesses narrower
+ * than a word, copies; and the two lanes that a result names do meet.
+ */
 static void test_corners(struct check *check)
 {
 	struct bank_access access = access_of("ld32", 4, 128);
@@ -94,6 +100,7 @@ static void test_corners(struct check *check)
 
 /* ---- cp.async against the counters ---- */
 
+/* 32 numbers separated by blanks. */
 static void read_numbers(char *text, int64_t *numbers)
 {
 	for (int i = 0; i < 32; i++)
@@ -130,6 +137,10 @@ static void check_copy(struct check *check, char *line, int *n_exact, int *n_bou
 	*n_bounded += result.min != result.max;
 }
 
+/*
+ * Rows of cp.async that were counted on an H200 (tests/data/cpasync_h200.csv.gz): the bounds hold
+ * the counter's conflicts in every row, and in 150 at least they are one number.
+ */
 static void test_copies(struct check *check)
 {
 	FILE *rows = popen("gzip -dc tests/data/cpasync_h200.csv.gz", "r");
@@ -149,6 +160,7 @@ static void test_copies(struct check *check)
 
 /* ---- the verb's text ---- */
 
+/* A table in, a table out, or a diagnostic. */
 static void check_csv(struct check *check, const char *in, bool ok, const char *out)
 {
 	struct arena *arena = arena_open();
@@ -168,6 +180,7 @@ static void check_csv(struct check *check, const char *in, bool ok, const char *
 
 #define ZEROS "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
 
+/* Line ends and blanks of any kind; each way in which a row can be malformed. */
 static void test_csv(struct check *check)
 {
 	check_csv(check, "", true, "op,wavefronts,ideal\n");

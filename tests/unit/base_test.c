@@ -41,6 +41,10 @@ static void test_arena(struct check *check, struct arena *arena)
 	CHECK_TEXT(check, arena_strndup(arena, "abcdef", 3), "abc");
 }
 
+/*
+ * The limit is asked about, not enforced, and counts what was handed out. Closing no arena is
+ * allowed.
+ */
 static void test_arena_limit(struct check *check)
 {
 	struct arena *arena = arena_open();
@@ -79,7 +83,10 @@ static void test_names(struct check *check, struct arena *arena)
 	CHECK(check, str_starts(str_of("abc"), "ab") && !str_starts(str_of("a"), "ab"));
 }
 
-/* One row a case: bytes, the first character, how far it moves. */
+/*
+ * One row a case: bytes, the first character, how far it moves. The malformed ones are the classes
+ * of Unicode's table 3-7 (well-formed UTF-8 byte sequences), each just outside of it.
+ */
 static void test_characters(struct check *check)
 {
 	static const struct {
@@ -107,6 +114,7 @@ static void test_characters(struct check *check)
 	}
 }
 
+/* Elements survive growing; the last is the one pushed last. */
 static void test_vec(struct check *check, struct arena *arena)
 {
 	vec_of(int) numbers = { 0 };
@@ -197,7 +205,10 @@ static void test_files(struct check *check)
 	buf_free(&in);
 }
 
-/* Escapes, empty containers, nesting, and numbers that JSON does not have. */
+/*
+ * Escapes, empty containers, nesting, and numbers that JSON does not have. The text is written by
+ * hand from RFC 8259.
+ */
 static void test_json(struct check *check)
 {
 	struct buf out = { 0 };
@@ -324,6 +335,10 @@ static void test_diag_excerpts(struct check *check)
 	arena_close(arena);
 }
 
+/*
+ * From the 201st on diagnostics are counted, not kept, and the printed text says how many there
+ * were.
+ */
 static void test_diag_limit(struct check *check)
 {
 	struct arena *arena = arena_open();

@@ -13,6 +13,7 @@
 
 #include <sqlite3.h>
 
+/* A folder of its own for each run of the program, removed at its end. */
 struct fixture {
 	struct check *check;
 	struct cx cx;
@@ -105,6 +106,7 @@ static struct run_record *sample_run(struct fixture *fixture, const char *kernel
 	return run;
 }
 
+/* What is stored comes back, unknown numbers and absent texts as such. */
 static void test_round_trip(struct fixture *fixture)
 {
 	struct check *check = fixture->check;
@@ -175,6 +177,7 @@ static void test_missing_is_null(struct fixture *fixture)
 	sqlite3_close(raw);
 }
 
+/* Each way to name a run; a tag moves; names that would be ambiguous are refused. */
 static void test_find_and_tag(struct fixture *fixture)
 {
 	struct check *check = fixture->check;
@@ -207,6 +210,7 @@ static void test_find_and_tag(struct fixture *fixture)
 	db_close(db);
 }
 
+/* A whole copy, which opens; never over an existing file. */
 static void test_export(struct fixture *fixture)
 {
 	struct check *check = fixture->check;
@@ -225,6 +229,7 @@ static void test_export(struct fixture *fixture)
 	db_close(db);
 }
 
+/* A file of these bytes. */
 static void write_text(const char *path, const char *text, size_t n)
 {
 	FILE *file = fopen(path, "wb");
@@ -235,6 +240,7 @@ static void write_text(const char *path, const char *text, size_t n)
 	}
 }
 
+/* Statements by SQLite itself, past our checks. */
 static void exec_raw(const char *path, const char *sql)
 {
 	sqlite3 *raw = NULL;
@@ -253,6 +259,7 @@ static void check_refused(struct fixture *fixture, const char *path, const char 
 	}
 }
 
+/* Noise, another program's database, a newer schema, a folder: each with its code, unchanged. */
 static void test_refused_files(struct fixture *fixture)
 {
 	const char *text = path_of(fixture, "text.db"), *other = path_of(fixture, "other.db"),
@@ -317,6 +324,7 @@ static void test_strange_tables(struct fixture *fixture)
 	db_close(db);
 }
 
+/* Reading makes no file; an empty one is no database to read, but one to write into. */
 static void test_missing_files(struct fixture *fixture)
 {
 	struct check *check = fixture->check;
@@ -364,6 +372,9 @@ static void test_damaged(struct fixture *fixture)
 	CHECK_TEXT(check, last_code(fixture), "E0806");
 }
 
+/*
+ * While another process holds the lock the write fails after the time given, and works behind it.
+ */
 static void test_locked(struct fixture *fixture)
 {
 	struct check *check = fixture->check;
@@ -446,6 +457,7 @@ static void test_concurrent(struct fixture *fixture)
 	db_close(db);
 }
 
+/* The numbers of statfs(2) for ext4 and tmpfs, and those of network file systems. */
 static void test_journal_choice(struct check *check)
 {
 	CHECK(check, db_wal_is_safe(0xef53));

@@ -15,6 +15,7 @@ enum { N_VARS = 4, MAX_TREE = 160, N_TRIES = 8000 };
 /* A number beyond this makes an expression unfit for comparison: int64 may wrap on either way. */
 #define TOO_LARGE (1LL << 45)
 
+/* Values of a variable: all multiples of the divisor from min to max. */
 struct domain {
 	const char *name;
 	int64_t min, max, divisor;
@@ -35,6 +36,7 @@ static const struct domain unsigned_domains[N_VARS] = {
 
 enum tree_kind { TREE_CONST, TREE_VAR, TREE_UNARY, TREE_BINARY, TREE_SELECT, TREE_TABLE };
 
+/* A node of a plain tree; `args` are indices into world.trees. */
 struct tree {
 	enum tree_kind kind;
 	int op;
@@ -42,6 +44,7 @@ struct tree {
 	int args[3];
 };
 
+/* A pool, and the plain tree of one expression. */
 struct world {
 	struct arena *arena;
 	struct cx cx;
@@ -87,6 +90,7 @@ static void open_world(struct world *world, struct dtype type, uint64_t seed)
 
 /* ---- plain trees ---- */
 
+/* The value as the type keeps it; too_large when it is beyond what both ways compute alike. */
 static int64_t store(struct world *world, int64_t value)
 {
 	if (value > TOO_LARGE || value < -TOO_LARGE)
@@ -94,6 +98,7 @@ static int64_t store(struct world *world, int64_t value)
 	return world->type.kind == TYPE_UINT ? (int64_t)(uint32_t)value : value;
 }
 
+/* Rounded down, by its definition. */
 static int64_t plain_div(int64_t a, int64_t b)
 {
 	int64_t quotient = 0;
@@ -162,6 +167,7 @@ static int64_t plain_binary(int op, int64_t a, int64_t b)
 	return 0;
 }
 
+/* The tree's value, node by node; operations of both sides are always evaluated. */
 static int64_t plain_value(struct world *world, int at, const int64_t *values)
 {
 	const struct tree *tree = &world->trees[at];

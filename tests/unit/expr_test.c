@@ -1,4 +1,7 @@
-/* Expressions: what they simplify to, and random ones against a plain evaluator. */
+/*
+ * Expressions: what they simplify to, and random ones against a plain evaluator. Simplified forms
+ * were worked out by hand; that they have the same values is what expr_random_test shows.
+ */
 #include "analyzer/tile/expr.h"
 #include "base/buf.h"
 #include "codegen/lower/warp.h"
@@ -11,6 +14,7 @@
 
 enum { N_VARS = 12, N_BUFFERS = 3 };
 
+/* A pool with the variables of var_rows, three buffers and a register array, for texts to name. */
 struct fixture {
 	struct arena *arena;
 	struct cx cx;
@@ -20,6 +24,7 @@ struct fixture {
 	struct wreg reg;
 };
 
+/* A variable with its range and divisor. */
 struct var_row {
 	const char *name;
 	enum var_kind kind;
@@ -75,6 +80,7 @@ static void close_fixture(struct fixture *fixture)
 	arena_close(fixture->arena);
 }
 
+/* Names of the fixture alone, or as buffers and registers with an index. */
 static const struct expr *resolve(void *user, sym_t name, const struct expr *const *index,
                                   uint32_t n_index)
 {
@@ -91,6 +97,7 @@ static const struct expr *resolve(void *user, sym_t name, const struct expr *con
 	return NULL;
 }
 
+/* NULL when the text is none, or has more than one expression. */
 static const struct expr *parse(struct fixture *fixture, const char *text)
 {
 	struct expr_names names = { resolve, fixture };
@@ -113,6 +120,7 @@ static const char *print(struct fixture *fixture, const struct expr *e)
 
 /* ---- simplification ---- */
 
+/* A text and the print of what it simplifies to. */
 struct row {
 	const char *from, *to;
 };
@@ -266,6 +274,7 @@ static const struct row simplify_rows[] = {
 	{ "f - 0.0f32", "f" },
 };
 
+/* A pool a row: what one row makes must not help the next. */
 static void test_simplify(struct check *check)
 {
 	for (size_t i = 0; i < sizeof(simplify_rows) / sizeof(simplify_rows[0]); i++) {
@@ -341,6 +350,7 @@ static void test_text(struct check *check)
 	close_fixture(&f);
 }
 
+/* Each has one mistake, in a place where a reader might run on. */
 static const char *const bad_texts[] = {
 	"",
 	"(",
@@ -367,6 +377,7 @@ static const char *const bad_texts[] = {
 	"call(int32, 3)",
 };
 
+/* One diagnostic a text, and none that runs the stack full: twenty thousand brackets, or signs. */
 static void test_bad_text(struct check *check)
 {
 	struct fixture f;
@@ -386,6 +397,7 @@ static void test_bad_text(struct check *check)
 	close_fixture(&f);
 }
 
+/* Pieces of texts, put together at random: most of what comes is no expression. */
 static const char *const tokens[] = {
 	"i",
 	"j",
@@ -568,6 +580,7 @@ static void test_text_end(struct check *check)
 
 /* ---- questions ---- */
 
+/* Ranges and divisors by hand. Half-known ranges keep their open side at INT64_MIN or INT64_MAX. */
 static void test_ranges(struct check *check)
 {
 	static const struct {
@@ -616,6 +629,7 @@ static void test_ranges(struct check *check)
 	close_fixture(&f);
 }
 
+/* Coefficient and rest of a variable; not where it stands inside a quotient or beside a symbol. */
 static void test_linear(struct check *check)
 {
 	struct fixture f;
@@ -637,6 +651,7 @@ static void test_linear(struct check *check)
 
 /* ---- substitution and walks ---- */
 
+/* Loads of A[i] become loads of B[2 i]; others stay. */
 static const struct expr *double_index(void *user, const struct expr *load)
 {
 	struct fixture *f = user;
@@ -646,12 +661,14 @@ static const struct expr *double_index(void *user, const struct expr *load)
 	return expr_load(f->pool, &f->buffers[1], DTYPE_I32, &index, 1);
 }
 
+/* A visitor that counts. */
 static void count(void *user, const struct expr *e)
 {
 	(void)e;
 	(*(int *)user)++;
 }
 
+/* Variables and loads at once, with the result simplified. A walk meets each shared part once. */
 static void test_substitute(struct check *check)
 {
 	struct fixture f;
@@ -740,6 +757,10 @@ static void test_empty_range(struct check *check)
 
 /* ---- identity ---- */
 
+/*
+ * Equal expressions are one object; types, signs of zero and casts tell them apart, the bits of a
+ * NaN do not.
+ */
 static void test_identity(struct check *check)
 {
 	struct fixture f;

@@ -32,6 +32,7 @@ static uint64_t members(const uint64_t *vectors, uint32_t n)
 	return set;
 }
 
+/* The set of f2_contains. */
 static uint64_t space_set(const struct f2_space *space)
 {
 	uint64_t set = 0;
@@ -62,6 +63,10 @@ static void check_spaces(struct world *world, const uint64_t *a, uint32_t n_a, c
 	CHECK_INT(world->check, none.n, 0);
 }
 
+/*
+ * All pairs spanned by two vectors each, and random ones of up to four, against sets: dimension of
+ * sums and intersections, complement, containment.
+ */
 static void test_spaces(struct world *world)
 {
 	for (uint64_t v = 0; v < N; v++)
@@ -111,6 +116,7 @@ static void check_map(struct world *world, const struct f2_map *map)
 	}
 }
 
+/* All matrices of 3 x 3, and random ones that are not square. */
 static void test_maps(struct world *world)
 {
 	/* All 512 matrices of 3 x 3. */
@@ -128,6 +134,7 @@ static void test_maps(struct world *world)
 
 /* ---- layouts ---- */
 
+/* A layout of powers of two becomes a matrix and comes back without a table; others do not. */
 static void check_layout(struct world *world, const struct layout *layout, bool is_linear)
 {
 	struct f2_map map;
@@ -179,6 +186,7 @@ static void test_matrices_to_layouts(struct world *world)
 	}
 }
 
+/* Row-major, swizzled, fragments and replicas of powers of two; odd extents are not linear. */
 static void test_layouts(struct world *world)
 {
 	const int64_t shape[] = { 32, 64 }, odd[] = { 24, 64 };

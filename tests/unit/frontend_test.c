@@ -1,3 +1,8 @@
+/*
+ * Kernel files to tile programs. Each case is a piece of a kernel and the lines of the printed
+ * program, or the code and place of the first diagnostic; what is wanted follows the language's
+ * description (docs/language.md).
+ */
 #include "tests/unit/check.h"
 #include "tests/unit/kernel_text.h"
 
@@ -6,6 +11,7 @@ struct run_options {
 	const char *sets, *tensors, *kernel;
 };
 
+/* "NAME=VALUE NAME=VALUE" as --set or --tensor would give them. */
 static void add_settings(struct kernel_text *kt, const char *text, struct frontend_options *options,
                          bool is_tensor)
 {
@@ -24,6 +30,7 @@ static void add_settings(struct kernel_text *kt, const char *text, struct fronte
 	}
 }
 
+/* The kernel's program; NULL with diagnostics. */
 static struct tile_program *run(struct kernel_text *kt, const struct run_options *run_options)
 {
 	struct frontend_options options = { .config = -1, .kernel = run_options->kernel };
@@ -78,11 +85,13 @@ static const char *around(struct kernel_text *kt, const char *host, const char *
 	return text;
 }
 
+/* What stands before the kernel, its statements, and what they become. */
 struct body_case {
 	const char *host, *body;
 	const char *wanted; /* lines of the program behind the declarations, or the first diagnostic */
 };
 
+/* On a mismatch shows the body, what came, and what was wanted. */
 static void check_body(struct check *check, const struct body_case *c)
 {
 	static const char behind[] = "\t\tv: var int32[]\n";

@@ -32,6 +32,7 @@ static void add_sets(struct arena *arena, struct compile_options *options, const
 	}
 }
 
+/* The kernel, its setting and the diagnostics, for a failed check. */
 static void show(struct run *run)
 {
 	struct buf text = { 0 };
@@ -112,6 +113,7 @@ static void check_wavefronts(struct check *check, struct run *run, struct warp_p
 			       predicted[line].wavefronts, predicted[line].ideal);
 }
 
+/* Every output equals the reference within the type's tolerance, and nothing else changed. */
 static void check_numbers(struct check *check, struct run *run)
 {
 	struct reference_options options = { 0 };
@@ -298,6 +300,7 @@ static void test_gemm_sizes(struct check *check)
 	}
 }
 
+/* The same for elements, whose tiles are guarded in both dimensions. */
 static void test_add_sizes(struct check *check)
 {
 	static const int m[] = { 1, 31, 33, 37 }, n[] = { 1, 127, 129, 131 };
@@ -309,6 +312,9 @@ static void test_add_sizes(struct check *check)
 	}
 }
 
+/*
+ * Rows up to and around multiples of a warp's lanes and of the tile, where a reduction is ragged.
+ */
 static void test_norm_sizes(struct check *check)
 {
 	static const int m[] = { 1, 3, 5, 7 };

@@ -6,6 +6,7 @@
 
 enum { N_LANES = 40, N_VARS = 4, N_EXPRS = 3000 };
 
+/* Four variables and a stream of random numbers. */
 struct space {
 	struct arena *arena;
 	struct cx cx;
@@ -48,6 +49,7 @@ static void open_space(struct space *space)
 	}
 }
 
+/* Below n. */
 static uint64_t next_random(struct space *space, uint64_t n)
 {
 	return check_random(&space->random) % n;

@@ -18,6 +18,7 @@ static int64_t draw(struct world *world, int64_t n)
 	return (int64_t)(check_random(&world->seed) % (uint64_t)n);
 }
 
+/* In the arena. */
 static const char *text_of(struct world *world, const struct layout *layout)
 {
 	struct buf buf = { 0 };
@@ -29,6 +30,7 @@ static const char *text_of(struct world *world, const struct layout *layout)
 	return text;
 }
 
+/* NULL when it is no layout; a text that is one must be read to its end. */
 static struct layout *read_text(struct world *world, const char *text)
 {
 	uint32_t file = source_add(world->cx.arena, &world->cx.sources, "text", str_of(text));
@@ -39,6 +41,7 @@ static struct layout *read_text(struct world *world, const char *text)
 	return layout;
 }
 
+/* Printing and reading gives the same layout, with the same derived sizes. */
 static void check_round_trip(struct world *world, const struct layout *layout)
 {
 	const char *text = text_of(world, layout);
@@ -129,6 +132,9 @@ static struct layout *random_fragment(struct world *world)
 	return layout;
 }
 
+/*
+ * Three hundred of random_fragment: inverses, texts, and injectivity, which holds by construction.
+ */
 static void test_random_fragments(struct world *world)
 {
 	for (int n = 0; n < 300; n++) {
@@ -140,6 +146,10 @@ static void test_random_fragments(struct world *world)
 	}
 }
 
+/*
+ * A fragment whose last slot is half empty: the inverse is the formula that a person would write,
+ * guarded where no element is; threads beyond the layout's hold nothing.
+ */
 static void test_padded_inverse(struct world *world)
 {
 	struct expr_pool *pool = world->pool;
@@ -224,6 +234,10 @@ static void check_swizzle(struct world *world, int64_t rows, int64_t cols, int64
 	check_round_trip(world, layout);
 }
 
+/*
+ * Offsets by the definitions in the header: row-major with and without padding, swizzles of three
+ * spans, and elements of four bits, of which two share a byte.
+ */
 static void test_memory(struct world *world)
 {
 	struct arena *arena = world->cx.arena;
@@ -274,6 +288,7 @@ static void check_offset_expr(struct world *world, const struct layout *layout)
 	free(values);
 }
 
+/* Closed forms of row-major, padded, swizzled and tabulated layouts. */
 static void test_offset_exprs(struct world *world)
 {
 	struct arena *arena = world->cx.arena;
@@ -318,6 +333,10 @@ static void test_reduce(struct world *world)
 	check_round_trip(world, row);
 }
 
+/*
+ * Loop layouts seen by a group of columns: by hand from the definition of layout_project. A group
+ * that the digits do not divide has none.
+ */
 static void test_project(struct world *world)
 {
 	struct layout *loop =
@@ -337,6 +356,10 @@ static void test_project(struct world *world)
 
 /* ---- equality, injectivity, text ---- */
 
+/*
+ * A table and its digits are equal, a swapped table is not and the first difference is named; a
+ * clash is named with both elements; replicas may come in any order.
+ */
 static void test_questions(struct world *world)
 {
 	struct layout *table =
@@ -362,6 +385,7 @@ static void test_questions(struct world *world)
 	check_round_trip(world, mirrored);
 }
 
+/* One diagnostic each, whatever sizes a text claims. */
 static void test_bad_texts(struct world *world)
 {
 	static const char *const texts[] = {
@@ -391,6 +415,7 @@ static void test_bad_texts(struct world *world)
 	}
 }
 
+/* The form that other tools' layouts are compared in, byte by byte. */
 static void test_csv(struct world *world)
 {
 	struct buf buf = { 0 };

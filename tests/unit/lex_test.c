@@ -1,3 +1,7 @@
+/*
+ * Tokens of texts, and the places of lexical errors. What is right was worked out by hand from
+ * Python's reference, chapter 2; each row is a rule there or one of its corners.
+ */
 #include "analyzer/frontend/lex.h"
 #include "tests/unit/check.h"
 #include "tests/unit/kernel_text.h"
@@ -39,10 +43,15 @@ static const char *dump(struct kernel_text *kt)
 	return text;
 }
 
+/* A text, and its tokens in the form of dump() or "CODE line:column" of its first diagnostic. */
 struct lex_case {
 	const char *text, *tokens;
 };
 
+/*
+ * One row a rule: byte order mark, joined lines, indentation, numbers, prefixes, escapes, longest
+ * signs, keywords inside names.
+ */
 static void test_tokens(struct check *check)
 {
 	static const struct lex_case cases[] = {
@@ -75,6 +84,10 @@ static void test_tokens(struct check *check)
 	}
 }
 
+/*
+ * The first error of a text and where it points: the character, the opening quotes, the line, the
+ * bracket.
+ */
 static void test_errors(struct check *check)
 {
 	static const struct lex_case cases[] = {

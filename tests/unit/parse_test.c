@@ -1,3 +1,8 @@
+/*
+ * Trees of texts, printed with every operator in parentheses, so that a row shows precedence and
+ * associativity. The trees are worked out by hand from Python's reference, chapters 6 to 8; what is
+ * printed must parse to the same print again.
+ */
 #include "analyzer/frontend/ast.h"
 #include "tests/unit/check.h"
 #include "tests/unit/kernel_text.h"
@@ -17,10 +22,12 @@ static const char *reprint(struct kernel_text *kt)
 	return text;
 }
 
+/* A text, and its tree printed or "CODE line:column" of its first diagnostic. */
 struct parse_case {
 	const char *text, *tree;
 };
 
+/* Parses, prints and compares; with `reads_back` the print is parsed and printed once more. */
 static void check_case(struct check *check, const struct parse_case *c, bool reads_back)
 {
 	struct kernel_text kt, again;
@@ -37,6 +44,10 @@ static void check_case(struct check *check, const struct parse_case *c, bool rea
 	kernel_text_close(&kt);
 }
 
+/*
+ * Operators of every level, displays, comprehensions, calls, slices, strings. Rows with braces or
+ * await are not read back: their prints are no Python.
+ */
 static void test_expressions(struct check *check)
 {
 	static const struct parse_case cases[] = {
@@ -77,6 +88,7 @@ static void test_expressions(struct check *check)
 		           !strchr(cases[i].text, '{') && !strstr(cases[i].text, "await"));
 }
 
+/* One row a kind of statement, with its optional parts. */
 static void test_statements(struct check *check)
 {
 	static const struct parse_case cases[] = {
@@ -108,6 +120,7 @@ static void test_statements(struct check *check)
 		check_case(check, &cases[i], !strstr(cases[i].text, "class"));
 }
 
+/* The first error is at the token that the grammar does not take there. */
 static void test_errors(struct check *check)
 {
 	static const struct parse_case cases[] = {

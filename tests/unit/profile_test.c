@@ -54,6 +54,7 @@ static const struct {
 	{ 120, 0x400007388, 0xfe20000000c00, "st.shared.16" },
 };
 
+/* Each word is the access that its row names, on its architecture. */
 static void test_words(struct check *check)
 {
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
@@ -67,6 +68,7 @@ static void test_words(struct check *check)
 	}
 }
 
+/* Little-endian. */
 static void put_number(uint8_t *bytes, size_t at, uint64_t value, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -96,6 +98,10 @@ static void make_elf(uint8_t bytes[ELF_BYTES])
 	put_number(bytes, CODE_AT + 24, 0xe220008000200, 8);
 }
 
+/*
+ * The instruction at an address of a kernel; nothing outside its code; and no file, however cut or
+ * with whatever offsets, makes it read outside.
+ */
 static void test_find(struct check *check)
 {
 	uint8_t bytes[ELF_BYTES];
@@ -188,6 +194,7 @@ static void test_cut_rows(struct check *check, struct arena *arena)
 
 /* ---- processes ---- */
 
+/* A script by /bin/sh. */
 static struct child_result shell(const char *script, const char *input, int limit_ms)
 {
 	char *const arguments[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c",
@@ -196,6 +203,10 @@ static struct child_result shell(const char *script, const char *input, int limi
 	return child_run("/bin/sh", arguments, str_of(input), limit_ms);
 }
 
+/*
+ * Output, input, signals, time limits and a program that is not there: what came until then is
+ * kept, and the outcome is said in words.
+ */
 static void test_child(struct check *check, struct arena *arena)
 {
 	char *const arguments[] = { (char *)(uintptr_t) "x", NULL };
@@ -228,6 +239,7 @@ static void test_child(struct check *check, struct arena *arena)
 
 /* ---- causes ---- */
 
+/* Code, and words that stand in the cause or its help. */
 static void check_cause(struct check *check, struct arena *arena, int status,
                         struct cupti_surroundings surroundings, const char *wanted[2])
 {
@@ -289,6 +301,10 @@ static void add_site(struct arena *arena, struct run_record *run, struct record_
 	vec_push(arena, &run->sites, site);
 }
 
+/*
+ * What was predicted for the kernel of `recorded`: the lines below are chosen so that each
+ * agreement comes up.
+ */
 static struct run_record *predicted(struct arena *arena)
 {
 	struct run_record *run = arena_new(arena, struct run_record);
@@ -351,6 +367,7 @@ static struct run_record *predicted(struct arena *arena)
 	return run;
 }
 
+/* NULL when there is none. */
 static const struct profile_group *group_of(const struct profile *profile, uint32_t line,
                                             const char *instruction)
 {
@@ -361,6 +378,7 @@ static const struct profile_group *group_of(const struct profile *profile, uint3
 	return NULL;
 }
 
+/* How the group agrees, and the wavefronts that were measured for it. */
 static void check_group(struct check *check, const struct profile_group *group,
                         enum agreement agreement, int64_t wavefronts)
 {
@@ -370,6 +388,10 @@ static void check_group(struct check *check, const struct profile_group *group,
 	CHECK_INT(check, group->wavefronts, wavefronts);
 }
 
+/*
+ * Instructions of one line and kind are summed and set against the sites of that line; verdict, the
+ * worst place and the limit are said in words.
+ */
 static void test_attribution(struct check *check, struct arena *arena)
 {
 	struct collection collection = { 0 };
@@ -398,6 +420,10 @@ static void test_attribution(struct check *check, struct arena *arena)
 	                 profile->launches.p[0].achieved_occupancy < 18.6);
 }
 
+/*
+ * All compared sites agree, and what could not be compared is counted; without counters there is no
+ * limit.
+ */
 static void test_all_agree(struct check *check, struct arena *arena)
 {
 	struct collection collection = { 0 };
@@ -414,6 +440,7 @@ static void test_all_agree(struct check *check, struct arena *arena)
 	CHECK(check, profile_make(arena, run, &collection, NULL)->limit == NULL);
 }
 
+/* Predictions stand alone, and nothing is stored. */
 static void test_nothing_measured(struct check *check, struct arena *arena)
 {
 	struct collection collection = { 0 };
@@ -450,6 +477,10 @@ static void test_stored(struct check *check, struct arena *arena)
 
 /* ---- CUPTI's own lists, which need no GPU ---- */
 
+/*
+ * Every counter of counters.def is known to CUPTI for every chip generation; needs the library, no
+ * card.
+ */
 static void test_metric_names(struct check *check, struct arena *arena)
 {
 	static const char *const metrics[] = {

@@ -165,6 +165,7 @@ static bool run_kernel(struct check *check, struct kernel *kernel,
 	                     &kernel->result);
 }
 
+/* An element of an input as a number. */
 static double input_at(const struct kernel *kernel, uint32_t tensor, int64_t element)
 {
 	const struct tensor *t = &kernel->inputs.items[tensor];
@@ -174,6 +175,7 @@ static double input_at(const struct kernel *kernel, uint32_t tensor, int64_t ele
 	return dtype_decode(t->buffer->type, bits);
 }
 
+/* An element of a result as a number. */
 static double output_at(const struct kernel *kernel, uint32_t tensor, int64_t element)
 {
 	const struct reference_tensor *t = &kernel->result.items[tensor];
@@ -184,6 +186,10 @@ static double output_at(const struct kernel *kernel, uint32_t tensor, int64_t el
 
 /* ---- copies: 5 x 7 in blocks of 4 x 4 through shared memory of another type ---- */
 
+/*
+ * Elements arrive rounded to the type in between; the tile's part outside the tensor is 0; tensors
+ * are marked as read and written.
+ */
 static void test_copy(struct check *check)
 {
 	struct kernel *kernel = open_kernel(2, 2);
@@ -216,6 +222,7 @@ static void test_copy(struct check *check)
 	close_kernel(kernel);
 }
 
+/* Only the blocks that were asked for run, and only their elements count as written. */
 static void test_blocks(struct check *check)
 {
 	static const int64_t blocks[] = { 0, 3 };
@@ -238,6 +245,10 @@ static void test_blocks(struct check *check)
 
 /* ---- gemm: 5 x 9 x 3 with every transposition, into float32 and float16, twice or cleared ---- */
 
+/*
+ * `variant` has a bit each for transposed A, transposed B, clearing and float16. Against three
+ * plain loops in double; float16 is rounded once a gemm.
+ */
 static void test_gemm(struct check *check, int variant)
 {
 	enum { M = 5, N = 9, K = 3 };
@@ -280,6 +291,7 @@ static void test_gemm(struct check *check, int variant)
 
 /* ---- reductions of 3 x 4 over either dimension ---- */
 
+/* One step of a reduction. */
 static double reduced(enum reduce_kind kind, double a, double b)
 {
 	if (kind == REDUCE_SUM || kind == REDUCE_ABSSUM)
@@ -290,6 +302,7 @@ static double reduced(enum reduce_kind kind, double a, double b)
 	return b > a ? b : a;
 }
 
+/* Against a plain loop that starts from 0.25, or with `clear` from what changes nothing. */
 static void test_reduce(struct check *check, enum reduce_kind kind, int dim, bool clear)
 {
 	enum { ROWS = 3, COLUMNS = 4 };
@@ -468,6 +481,10 @@ static const struct compare_case compare_cases[] = {
 	{ 3, 0.5, -1.0, false, 0, true },
 };
 
+/*
+ * A right result passes; a wrong, infinite or undefined element is found, at its place; one that
+ * should not have changed is stray, except where only some blocks were compared.
+ */
 static void test_compare(struct check *check, const struct compare_case *c)
 {
 	struct kernel *kernel = open_kernel(1, 1);
@@ -507,6 +524,7 @@ static void test_compare(struct check *check, const struct compare_case *c)
 	close_kernel(kernel);
 }
 
+/* Those that sim/compare.h names. */
 static void test_tolerances(struct check *check)
 {
 	CHECK(check, compare_tolerance(DTYPE_F32) == 1e-4);

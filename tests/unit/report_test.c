@@ -2,6 +2,7 @@
 #include "db/compare.h"
 #include "tests/unit/check.h"
 
+/* A run without sites. */
 static struct run_record *new_run(struct arena *arena)
 {
 	struct run_record *run = arena_new(arena, struct run_record);
@@ -37,6 +38,7 @@ static void add(struct arena *arena, struct run_record *run, uint32_t line, cons
 	vec_push(arena, &run->sites, site);
 }
 
+/* The change whose site is at that line today; NULL when there is none. */
 static const struct site_change *find(const struct run_comparison *comparison, uint32_t line)
 {
 	for (uint32_t i = 0; i < comparison->sites.n; i++) {
@@ -57,6 +59,7 @@ static void check_status(struct check *check, const struct run_comparison *compa
 		CHECK_TEXT(check, site_status_text(change->status), site_status_text(status));
 }
 
+/* Lines moved, nothing else: all the same. */
 static void test_equal_runs(struct check *check, struct arena *arena)
 {
 	struct run_record *before = new_run(arena), *after = new_run(arena);
@@ -72,6 +75,7 @@ static void test_equal_runs(struct check *check, struct arena *arena)
 	CHECK(check, !comparison_failed(comparison));
 }
 
+/* One site of each fate, and the order: largest growth first, new conflicts count as growth. */
 static void test_growth(struct check *check, struct arena *arena)
 {
 	struct run_record *before = new_run(arena), *after = new_run(arena);
@@ -127,6 +131,7 @@ static void test_inserted_site(struct check *check, struct arena *arena)
 	CHECK_INT(check, comparison->n_of[SITE_IMPROVED], 3);
 }
 
+/* An access of the same buffer and direction is the same access with another instruction. */
 static void test_changed_instruction(struct check *check, struct arena *arena)
 {
 	struct run_record *before = new_run(arena), *after = new_run(arena);
@@ -147,6 +152,9 @@ static void test_changed_instruction(struct check *check, struct arena *arena)
 	CHECK_INT(check, comparison->n_of[SITE_REMOVED], 1);
 }
 
+/*
+ * From 100 executions with 100 excess: totals and rate must both move one way, or nothing is said.
+ */
 static void test_changed_executions(struct check *check, struct arena *arena)
 {
 	static const struct {
@@ -169,6 +177,7 @@ static void test_changed_executions(struct check *check, struct arena *arena)
 	}
 }
 
+/* Modelled in one run only cannot be compared; in neither it is the same. */
 static void test_unmodelled(struct check *check, struct arena *arena)
 {
 	struct run_record *before = new_run(arena), *after = new_run(arena);
@@ -180,6 +189,10 @@ static void test_unmodelled(struct check *check, struct arena *arena)
 	check_status(check, compare_runs(arena, before, after), 10, SITE_SAME);
 }
 
+/*
+ * Target and parameters must agree, and each difference is one reason; JSON values are compared as
+ * texts, with braces and commas inside them. Threads may differ.
+ */
 static void test_comparable(struct check *check, struct arena *arena)
 {
 	struct run_record *before = new_run(arena), *after = new_run(arena);

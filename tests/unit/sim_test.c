@@ -61,6 +61,7 @@ static void close_fixture(struct fixture *fixture)
 	arena_close(fixture->arena);
 }
 
+/* max_steps 0: no limit. */
 static void run_fixture(struct check *check, struct fixture *fixture, uint64_t max_steps)
 {
 	struct sim_options options = { .max_steps = max_steps };
@@ -68,11 +69,13 @@ static void run_fixture(struct check *check, struct fixture *fixture, uint64_t m
 	CHECK(check, sim_run(fixture->program, &fixture->tensors, &options, &fixture->result));
 }
 
+/* A tensor of float32. */
 static float *floats_of(struct fixture *fixture, uint32_t tensor)
 {
 	return (float *)(void *)fixture->tensors.items[tensor].bytes;
 }
 
+/* An element of a float16 tensor. */
 static double half_at(const struct fixture *fixture, uint32_t tensor, int64_t element)
 {
 	uint16_t bits;
@@ -193,6 +196,10 @@ static const struct finding_case finding_cases[] = {
 	{ "set n[0] <- 0\nwhile n[0] < 1:\n    set n[1] <- 0 @1\n", SIM_STEP_LIMIT, 1, 0 },
 };
 
+/*
+ * The first finding is of that kind, at that line and against that other line; each finding becomes
+ * one diagnostic.
+ */
 static void test_finding(struct check *check, const struct finding_case *c)
 {
 	struct arena *arena = arena_open();
@@ -247,6 +254,7 @@ struct value_case {
 	double (*want)(const float *a, int t);
 };
 
+/* Five steps of a butterfly, in the order of the instructions: bit for bit. */
 static double want_warp_sum(const float *a, int t)
 {
 	float v[32], w[32];
@@ -261,27 +269,32 @@ static double want_warp_sum(const float *a, int t)
 	return (double)v[t % 32];
 }
 
+/* A predicate that is false leaves 0 in the register. */
 static double want_guarded(const float *a, int t)
 {
 	return t < 10 ? (double)a[t] : 0.0;
 }
 
+/* Loops, branches and while loops whose trip counts differ from lane to lane. */
 static double want_loops(const float *a, int t)
 {
 	(void)a;
 	return t % 5 + 100 * (t < 7) + 1000 * (t % 3);
 }
 
+/* A register of float16 rounds. */
 static double want_half(const float *a, int t)
 {
 	return dtype_round(DTYPE_F16, (double)a[t]) + 1.0;
 }
 
+/* cp.async whose predicate is false writes zeros (PTX ISA, cp.async: ignore-src). */
 static double want_zero_filled(const float *a, int t)
 {
 	return t % 2 ? (double)a[t] : 0.0;
 }
 
+/* Two versions of a buffer, a barrier between write and read: no race, and the last value. */
 static double want_blocks(const float *a, int t)
 {
 	(void)a;
@@ -314,6 +327,7 @@ static const struct value_case value_cases[] = {
 	  want_blocks },
 };
 
+/* C[t] is what the function of plain C computes for each t, and the run has no finding. */
 static void test_values(struct check *check, const struct value_case *c)
 {
 	struct arena *arena = arena_open();
@@ -470,6 +484,7 @@ static const struct mutation mutations[] = {
 	{ "if ko + 2 < 4", "if ko + 2 < 5", SIM_OUT_OF_BOUNDS, 13 },
 };
 
+/* All places of `find` replaced; the mutations' texts are chosen to stand where they should. */
 static const char *replace_all(struct arena *arena, const char *text, const char *find,
                                const char *put)
 {
@@ -489,6 +504,10 @@ static const char *replace_all(struct arena *arena, const char *text, const char
 	return copy;
 }
 
+/*
+ * The changed program is found out: by the finding of that kind and line, or without one by wrong
+ * numbers.
+ */
 static void test_mutation(struct check *check, const char *text, const struct mutation *mutation)
 {
 	struct arena *arena = arena_open();
@@ -541,6 +560,10 @@ static struct sim_access line_access(const struct fixture *fixture, const struct
 	return sum;
 }
 
+/*
+ * The hand-written pipelined gemm is right, and counts the wavefronts that stand beside the checks;
+ * without its swizzle the numbers stay right and the conflicts come; every mutation is found.
+ */
 static void test_gemm(struct check *check)
 {
 	struct arena *arena = arena_open();

@@ -18,6 +18,7 @@ struct enumeration {
 	struct line_sums lines[MAX_LINES];
 };
 
+/* The lanes of `mask` for which the expression holds in that warp; NULL always holds. */
 static uint32_t lanes_where(struct enumeration *all, const struct expr *e, int64_t warp,
                             uint32_t mask)
 {
@@ -31,6 +32,10 @@ static uint32_t lanes_where(struct enumeration *all, const struct expr *e, int64
 	return result;
 }
 
+/*
+ * Adds the wavefronts of one execution by one warp, with the addresses of its lanes worked out one
+ * by one.
+ */
 static void run_inst(struct enumeration *all, const struct wnode *node, int64_t warp, uint32_t mask)
 {
 	const struct winst *inst = &node->as.inst;
@@ -80,6 +85,7 @@ static void run_inst(struct enumeration *all, const struct wnode *node, int64_t 
 		sums->ways = result.ways;
 }
 
+/* As a warp runs it: both sides of a branch when its lanes differ. */
 static void run_block(struct enumeration *all, const struct wblock *block, int64_t warp,
                       uint32_t mask)
 {
@@ -110,6 +116,7 @@ static void run_block(struct enumeration *all, const struct wblock *block, int64
 	}
 }
 
+/* All blocks, all warps. */
 static void enumerate(struct enumeration *all)
 {
 	const struct warp_program *program = all->program;
@@ -179,6 +186,7 @@ static const char *const programs[] = {
 	"    ld f[0] <- s[tid*8 + bx*2 // 3*4] bytes=4 @5\n",
 };
 
+/* What is counted by classes and multiplied is what counting one by one gives, for each line. */
 static void test_enumeration(struct check *check, const char *text)
 {
 	struct arena *arena = arena_open();
@@ -211,6 +219,10 @@ static void test_enumeration(struct check *check, const char *text)
 	arena_close(arena);
 }
 
+/*
+ * A grid of a thousand million blocks: counts by hand; two instructions of one line and kind are
+ * one row, and what never runs has none.
+ */
 static void test_rows(struct check *check)
 {
 	struct arena *arena = arena_open();

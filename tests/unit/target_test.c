@@ -4,6 +4,10 @@
 
 #include "analyzer/tile/target.h"
 
+/*
+ * Every target by its name; the system's kibibyte is missing from a block's memory on all of them;
+ * and one limit that differs from its neighbours' (sm_86, 16 blocks).
+ */
 static void test_names(struct check *check)
 {
 	uint32_t n = 0;
@@ -20,6 +24,10 @@ static void test_names(struct check *check)
 	CHECK_INT(check, target_find("sm_86")->blocks_sm, 16);
 }
 
+/*
+ * Each limit in turn is the tightest, by the arithmetic that stands beside the row; then blocks
+ * that do not fit at all.
+ */
 static void test_occupancy(struct check *check)
 {
 	const struct target *a100 = target_find("sm_80"), *ada = target_find("sm_89");

@@ -16,6 +16,10 @@ static const struct dtype all_types[] = {
 	{ TYPE_FLOAT4_E2M1, 4, 1 }, { TYPE_HANDLE, 64, 1 },     { TYPE_VOID, 0, 1 },
 };
 
+/*
+ * Every type's name reads back as the type, alone and with lanes; other spellings are known; texts
+ * that are nearly names are refused.
+ */
 static void test_names(struct check *check)
 {
 	struct dtype type;
@@ -76,12 +80,14 @@ static double magnitude_value(const struct format *format, int code)
 	return value;
 }
 
+/* The code of a magnitude and a sign in the type's bits. */
 static uint64_t bits_of(const struct format *format, int magnitude, bool negative)
 {
 	int width = format->exponent_bits + format->mantissa_bits;
 	return ((uint64_t)magnitude | (uint64_t)negative << width) << format->shift;
 }
 
+/* The value is stored as that magnitude, and its negative as the same with the sign. */
 static bool stores_as(const struct format *format, double value, int magnitude)
 {
 	bool ok = dtype_encode(format->type, value) == bits_of(format, magnitude, false) &&
@@ -113,6 +119,10 @@ static void test_format(struct check *check, const struct format *format)
 	}
 }
 
+/*
+ * Infinity, values far out of range and NaN, for formats with and without them (PTX ISA, cvt:
+ * .satfinite); and a few codes by their definition.
+ */
 static void test_special(struct check *check)
 {
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
@@ -167,6 +177,7 @@ static void test_half(struct check *check)
 }
 #endif
 
+/* Against C's own conversions of the compiler that builds the test; four bits by hand. */
 static void test_integers(struct check *check)
 {
 	struct dtype i8 = DTYPE(TYPE_INT, 8), u8 = DTYPE(TYPE_UINT, 8), i4 = DTYPE(TYPE_INT, 4);

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+/* How often a text stands in another. */
 static uint32_t count(const struct buf *text, const char *what)
 {
 	uint32_t n = 0;
@@ -17,6 +18,7 @@ static uint32_t count(const struct buf *text, const char *what)
 	return n;
 }
 
+/* Characters of markup, controls and broken UTF-8; numbers at their extremes. */
 static void test_escape(struct check *check)
 {
 	struct buf out = { 0 };
@@ -31,6 +33,10 @@ static void test_escape(struct check *check)
 	buf_free(&out);
 }
 
+/*
+ * White, black and sRGB red, whose OKLCH coordinates are known (Ottosson, "A perceptual color space
+ * for image processing").
+ */
 static void test_colour(struct check *check)
 {
 	CHECK_INT(check, svg_colour(1, 0, 0), 0xFFFFFF);
@@ -62,6 +68,7 @@ static void test_fragment(struct check *check)
 	arena_close(arena);
 }
 
+/* Every element of a reduced accumulator is in the four threads of its group. */
 static void test_replicas(struct check *check)
 {
 	struct arena *arena = arena_open();
@@ -99,6 +106,10 @@ static void test_shared(struct check *check)
 	arena_close(arena);
 }
 
+/*
+ * A tile of 32,768 elements stays below 5 MB with every element in it; of one of two million rows
+ * are left out, and the drawing says which.
+ */
 static void test_size(struct check *check)
 {
 	struct arena *arena = arena_open();
@@ -120,6 +131,7 @@ static void test_size(struct check *check)
 	arena_close(arena);
 }
 
+/* Both drawers show all nodes and edges, escape texts, and draw the same twice. */
 static void test_flow(struct check *check)
 {
 	struct arena *arena = arena_open();

@@ -159,7 +159,7 @@ def check_file(lint, path):
 
 
 def check_header_alone(lint, path, compiler, flags):
-    command = [compiler, *flags, "-fsyntax-only", "-x", "c", str(path)]
+    command = [*compiler.split(), *flags, "-fsyntax-only", "-x", "c", str(path)]
     flags_alone = [f for f in command if f != "-Wpedantic"]
     result = subprocess.run(flags_alone, capture_output=True, text=True)
     output = result.stderr.replace("warning: #pragma once in main file", "")

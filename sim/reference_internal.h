@@ -15,9 +15,9 @@ struct ref_buffer {
 	int64_t shape[MAX_RANK], strides[MAX_RANK]; /* elements */
 	int64_t n_elems;
 	const int64_t *places; /* of a mapped tensor: where the row-major element lies; else NULL */
-	union cell *cells; /* of a thread's own array: one copy after another, by thread */
-	uint32_t n_copies; /* 1, or the number of threads */
-	uint8_t *written;  /* tensor parameters only */
+	union cell *cells;     /* of a thread's own array: one copy after another, by thread */
+	uint32_t n_copies;     /* 1, or the number of threads */
+	uint8_t *written;      /* tensor parameters only */
 	bool is_float;
 };
 

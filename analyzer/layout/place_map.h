@@ -6,7 +6,8 @@
  * row-major and just large enough. Attention kernels keep the gradient of Q in the order in which
  * an accumulator's threads hold it:
  *
- *     T.Layout(dQ.shape, lambda b, l, h, d: [b, l // 8, h, d // 8, d % 2, 4 * (l % 8) + d % 8 // 2])
+ *     T.Layout(dQ.shape,
+ *              lambda b, l, h, d: [b, l // 8, h, d // 8, d % 2, 4 * (l % 8) + d % 8 // 2])
  *
  * Source: TileLang 0.1.15, Layout::OutputShape in src/layout/layout.cc: the extent of a number is
  * its largest value plus one.

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const uint64_t default_max_steps = 20000000000;
-enum { MMA_STEPS = 8 };
+enum { MMA_STEPS = 8, WGMMA_STEPS = 64 };
 
 static bool is_mask_empty(const struct sim *sim, const struct lane_mask *mask)
 {
@@ -97,6 +97,7 @@ int64_t sim_slot_at(struct sim *sim, const struct slots *slots, uint32_t thread)
 
 void sim_need_written(struct sim *sim, const struct slots *slots, int64_t slot, uint32_t thread)
 {
+	sim_need_idle(sim, slots, slot, thread, REG_PRODUCT);
 	for (int64_t s = slot; s < slot + slots->regs->n; s++) {
 		uint8_t *written = &slots->file->written[s * sim->n_threads + thread];
 		if (*written)
@@ -108,11 +109,25 @@ void sim_need_written(struct sim *sim, const struct slots *slots, int64_t slot, 
 	}
 }
 
+void sim_need_idle(struct sim *sim, const struct slots *slots, int64_t slot, uint32_t thread,
+                   uint8_t bits)
+{
+	for (int64_t s = slot; slots->file->async && s < slot + slots->regs->n; s++)
+		if (slots->file->async[s * sim->n_threads + thread] & bits)
+			sim_find(sim, SIM_UNINITIALISED, who_thread(thread),
+			         "thread %u uses slot %" PRId64 " of %s, which belongs to a wgmma that is not "
+			         "awaited",
+			         thread, s, sym_text(sim->cx->names, slots->regs->reg->name));
+}
+
 void sim_set_written(const struct sim *sim, const struct reg_file *file, int64_t slot, int64_t n,
                      uint32_t thread)
 {
-	for (int64_t s = slot; s < slot + n; s++)
+	for (int64_t s = slot; s < slot + n; s++) {
 		file->written[s * sim->n_threads + thread] = 1;
+		if (file->async)
+			file->async[s * sim->n_threads + thread] |= REG_UNFENCED;
+	}
 }
 
 bool sim_whole_warp(struct sim *sim, const struct lane_mask *mask, uint32_t warp)
@@ -155,11 +170,18 @@ static void count_steps(struct sim *sim, const struct lane_mask *mask, uint32_t 
 	         "the run ends after %" PRIu64 " steps", sim->result->n_steps);
 }
 
+static uint32_t steps_of(enum wop_kind kind)
+{
+	return kind == WOP_mma                             ? MMA_STEPS
+	       : kind == WOP_wgmma || kind == WOP_wgmma_ra ? WGMMA_STEPS
+	                                                   : 1;
+}
+
 static void run_inst(struct sim *sim, const struct winst *inst, const struct lane_mask *mask)
 {
 	struct lane_mask taken = mask_where(sim, inst->predicate, mask);
 
-	count_steps(sim, mask, inst->kind == WOP_mma ? MMA_STEPS : 1);
+	count_steps(sim, mask, steps_of(inst->kind));
 	switch (inst->kind) {
 	case WOP_ld:
 		sim_ld(sim, &inst->as.ld, mask, &taken);
@@ -193,6 +215,22 @@ static void run_inst(struct sim *sim, const struct winst *inst, const struct lan
 		break;
 	case WOP_shfl_xor:
 		sim_shfl_xor(sim, &inst->as.shfl_xor, &taken);
+		break;
+	case WOP_wgmma:
+	case WOP_wgmma_ra:
+		sim_wgmma(sim, inst, &taken);
+		break;
+	case WOP_wgmma_fence:
+		sim_wgmma_fence(sim, &inst->as.wgmma_fence, &taken);
+		break;
+	case WOP_wgmma_commit:
+		sim_wgmma_commit(sim, &taken);
+		break;
+	case WOP_wgmma_wait:
+		sim_wgmma_wait(sim, &inst->as.wgmma_wait, &taken);
+		break;
+	case WOP_fence_async:
+		sim_fence_async(sim, &taken);
 		break;
 	case N_WOP_KINDS:
 		break;
@@ -297,8 +335,18 @@ static void begin_block(struct sim *sim, int64_t number, const int64_t *grid)
 	}
 	memset(sim->shadow, 0, (size_t)sim->shared_bytes * sizeof(*sim->shadow));
 	memset(sim->open_group, 0, sim->n_threads * sizeof(*sim->open_group));
-	for (uint32_t i = 0; i < sim->program->regs.n; i++)
-		memset(sim->regs[i].written, 0, (size_t)sim->regs[i].n_slots * sim->n_threads);
+	memset(sim->fences, 0, sim->n_threads * sizeof(*sim->fences));
+	for (uint32_t g = 0; g < MAX_WARPGROUPS; g++) {
+		struct products *products = &sim->products[g];
+		products->n_committed = products->n_done = 0;
+		products->done_interval.n = products->busy.n = 0;
+	}
+	for (uint32_t i = 0; i < sim->program->regs.n; i++) {
+		size_t n = (size_t)sim->regs[i].n_slots * sim->n_threads;
+		memset(sim->regs[i].written, 0, n);
+		if (sim->regs[i].async)
+			memset(sim->regs[i].async, 0, n);
+	}
 }
 
 static void collect_nodes(struct sim *sim, const struct wblock *block)
@@ -342,6 +390,21 @@ static void set_variables(struct sim *sim)
 	lane_eval_set_lane_values(sim->eval, sim->program->tid, threads);
 }
 
+/* Registers are watched for warpgroup instructions where there are any. */
+static void open_async_regs(struct sim *sim)
+{
+	const struct warp_program *program = sim->program;
+	struct winst_wgmma op;
+	bool any = false;
+
+	for (uint32_t i = 0; i < program->n_nodes; i++)
+		any |= sim->nodes[i] && sim->nodes[i]->kind == WNODE_INST &&
+		       winst_wgmma(&sim->nodes[i]->as.inst, &op);
+	for (uint32_t i = 0; any && i < program->regs.n; i++)
+		sim->regs[i].async =
+			arena_array(sim->arena, uint8_t, (size_t)sim->regs[i].n_slots * sim->n_threads);
+}
+
 static void open_state(struct sim *sim)
 {
 	const struct warp_program *program = sim->program;
@@ -366,8 +429,10 @@ static void open_state(struct sim *sim)
 		sim->regs[i].bytes = arena_alloc(sim->arena, n * sim->regs[i].elem_bytes);
 		sim->regs[i].written = arena_alloc(sim->arena, n);
 	}
+	sim->fences = arena_array(sim->arena, uint32_t, sim->n_threads);
 	sim->nodes = arena_array(sim->arena, const struct wnode *, program->n_nodes);
 	collect_nodes(sim, &program->body);
+	open_async_regs(sim);
 	sim->eval = lane_eval_open(sim->arena, program->pool, sim->n_threads, false, sim_loader(sim));
 	set_variables(sim);
 }

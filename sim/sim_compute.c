@@ -37,6 +37,8 @@ static void load_reg(void *user, const struct lane_load *load)
 			load->poison[t] |= POISON_BOUNDS;
 		} else if (!file->written[slot * sim->n_threads + t]) {
 			load->poison[t] |= POISON_UNINIT;
+		} else if (file->async && file->async[slot * sim->n_threads + t] & REG_PRODUCT) {
+			load->poison[t] |= POISON_UNINIT; /* not there yet */
 		} else {
 			uint64_t bits = get_bits(sim_reg(sim, file, slot, t), file->elem_bytes);
 			cell = cell_decode(reg->type, bits);
@@ -75,6 +77,7 @@ void sim_set(struct sim *sim, const struct wop_set *op, const struct lane_mask *
 		if (converts)
 			cell = cell_convert(cell, value.is_float, type, false);
 		bits = cell_encode(type, cell);
+		sim_need_idle(sim, &slots, slot, thread, REG_PRODUCT | REG_OPERAND);
 		for (int64_t s = slot; s < slot + op->dst.n; s++)
 			memcpy(sim_reg(sim, slots.file, s, thread), &bits, slots.file->elem_bytes);
 		sim_set_written(sim, slots.file, slot, op->dst.n, thread);
@@ -185,13 +188,13 @@ static const float *half_values(struct sim *sim)
 	return sim->half_values;
 }
 
-/* Elements of 32 lanes as floats; tf32 keeps 10 bits of mantissa (the low 13 are ignored). */
-static void operand_values(struct sim *sim, struct dtype type, const uint8_t *at,
-                           float values[WARP_LANES])
+/* The low 13 bits of a tf32 operand are ignored. */
+void sim_operand_values(struct sim *sim, struct dtype type, const uint8_t *at, uint32_t n,
+                        float *values)
 {
 	const float *halves = type.kind == TYPE_FLOAT && type.bits == 16 ? half_values(sim) : NULL;
 
-	for (int lane = 0; lane < WARP_LANES; lane++) {
+	for (uint32_t lane = 0; lane < n; lane++) {
 		uint32_t word;
 		uint16_t half;
 		if (type.bits == 16) {
@@ -260,35 +263,40 @@ static bool gather(struct sim *sim, const struct slots *slots, uint32_t warp,
 
 	for (int64_t s = 0; slot >= 0 && s < slots->regs->n; s++) {
 		const uint8_t *at = sim_reg(sim, slots->file, slot + s, warp * WARP_LANES);
-		operand_values(sim, slots->regs->reg->type, at, values);
+		sim_operand_values(sim, slots->regs->reg->type, at, WARP_LANES, values);
 		for (int lane = 0; lane < WARP_LANES; lane++)
 			matrix[map[lane][s]] = values[lane];
 	}
 	return slot >= 0;
 }
 
+void sim_accumulate(struct dtype type, uint8_t *at, uint32_t n, const float *sums)
+{
+	for (uint32_t i = 0; i < n; i++, at += type.bits / 8) {
+		union cell cell = cell_decode(type, get_bits(at, type.bits / 8));
+		uint64_t bits;
+		if (dtype_is_float(type))
+			cell.f = (double)((float)cell.f + sums[i]);
+		else
+			cell.i += (int64_t)sums[i];
+		bits = cell_encode(type, cell);
+		memcpy(at, &bits, type.bits / 8);
+	}
+}
+
 static void accumulate(struct sim *sim, const struct slots *slots, uint32_t warp,
                        const uint16_t (*map)[32], const float *sum)
 {
-	struct dtype type = slots->regs->reg->type;
 	int64_t slot = operand_slot(sim, slots, warp);
-	uint32_t n = slots->file->elem_bytes;
+	float parts[WARP_LANES];
 
 	for (int64_t s = 0; slot >= 0 && s < slots->regs->n; s++) {
 		uint8_t *at = sim_reg(sim, slots->file, slot + s, warp * WARP_LANES);
 		memset(&slots->file->written[(slot + s) * sim->n_threads + warp * WARP_LANES], 1,
 		       WARP_LANES);
-		for (uint32_t lane = 0; lane < WARP_LANES; lane++, at += n) {
-			union cell cell = cell_decode(type, get_bits(at, n));
-			float part = sum[map[lane][s]];
-			uint64_t bits;
-			if (dtype_is_float(type))
-				cell.f = (double)((float)cell.f + part);
-			else
-				cell.i += (int64_t)part;
-			bits = cell_encode(type, cell);
-			memcpy(at, &bits, n);
-		}
+		for (uint32_t lane = 0; lane < WARP_LANES; lane++)
+			parts[lane] = sum[map[lane][s]];
+		sim_accumulate(slots->regs->reg->type, at, WARP_LANES, parts);
 	}
 }
 

@@ -4,6 +4,7 @@
  *   sim_memory.c    ld, st, ldmatrix, stmatrix, cp.async
  *   sim_shadow.c    who touched which byte when: races, values that nothing wrote
  *   sim_compute.c   set, mma, shuffles
+ *   sim_wgmma.c     warpgroup instructions, their groups and fences
  *   sim_finding.c   what is reported
  */
 #ifndef TL_SIM_SIM_INTERNAL_H
@@ -16,6 +17,7 @@
 #include <assert.h>
 
 enum { WARP_LANES = 32, MAX_WARPS = 32, MAX_LOOP_DEPTH = 64 };
+enum { MAX_WARPGROUPS = MAX_WARPS / WGMMA_WARPS };
 
 /* Threads that take part, a word a warp, lane 0 the lowest bit. */
 struct lane_mask {
@@ -35,10 +37,18 @@ static inline uint32_t mask_next(const struct lane_mask *mask, uint32_t from)
 	return NO_THREAD;
 }
 
+/* What warpgroup instructions have to do with a register. */
+enum reg_async {
+	REG_PRODUCT = 1,  /* an accumulator of one that is not awaited */
+	REG_OPERAND = 2,  /* A of one that is not awaited */
+	REG_UNFENCED = 4, /* written since the last wgmma.fence */
+};
+
 /* A register array of all threads: slot s of thread t is element s * n_threads + t. */
 struct reg_file {
 	uint8_t *bytes;
 	uint8_t *written;
+	uint8_t *async; /* bits of enum reg_async; NULL in programs without wgmma */
 	uint32_t elem_bytes;
 	int64_t n_slots;
 };
@@ -54,6 +64,25 @@ struct shadow_byte {
 	uint16_t copier;         /* thread + 1 whose cp.async into it is in flight; 0: none */
 	uint16_t other_reader;   /* thread + 1 of another one in read_interval; 0: none */
 	bool is_written;
+	uint8_t product_groups; /* warpgroups whose wgmma of group product - 1 read it, a bit each */
+	uint32_t product;       /* the last such group + 1; 0: none */
+	uint32_t product_node;
+	uint32_t fences; /* proxy fences that its writer had done before the write */
+};
+
+/* Registers that a wgmma in flight uses: slots of all threads of its warpgroup. */
+struct busy_regs {
+	const struct reg_file *file;
+	int64_t slot, n;
+	uint32_t group;
+	uint8_t bit; /* enum reg_async */
+};
+
+/* A warpgroup's groups of wgmma. */
+struct products {
+	uint32_t n_committed, n_done;
+	vec_of(uint32_t) done_interval; /* by group */
+	vec_of(struct busy_regs) busy;  /* registers of groups that are not done */
 };
 
 /* The last write to an element of a global tensor. */
@@ -99,7 +128,10 @@ struct sim {
 	vec_of(struct pending_copy) pending;
 	uint32_t *open_group; /* by thread: number of the group that takes its copies */
 	struct mma_map mma_maps[N_MMA_SHAPES];
-	float *half_values; /* float16 by its bits; NULL until needed */
+	struct products products[MAX_WARPGROUPS];
+	struct product *product; /* scratch of sim_wgmma.c; NULL until needed */
+	uint32_t *fences;        /* by thread: proxy fences done in this block */
+	float *half_values;      /* float16 by its bits; NULL until needed */
 
 	/* where it is */
 	int64_t block[3];
@@ -168,6 +200,9 @@ void sim_need_written(struct sim *sim, const struct slots *slots, int64_t slot, 
 /* Notes n slots as written. */
 void sim_set_written(const struct sim *sim, const struct reg_file *file, int64_t slot, int64_t n,
                      uint32_t thread);
+/* A finding when the slots belong to a wgmma in flight: `bits` of enum reg_async that matter. */
+void sim_need_idle(struct sim *sim, const struct slots *slots, int64_t slot, uint32_t thread,
+                   uint8_t bits);
 /* True when all lanes of the warp take part, false without any or with a finding. */
 bool sim_whole_warp(struct sim *sim, const struct lane_mask *mask, uint32_t warp);
 
@@ -181,6 +216,9 @@ void shadow_write(struct sim *sim, const struct wshared *shared, int64_t at, uin
 void shadow_copy_begin(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
                        uint32_t thread);
 void shadow_copy_land(struct sim *sim, const struct pending_copy *copy);
+/* 16 bytes that a warpgroup instruction reads, until its group is awaited. */
+void shadow_read_product(struct sim *sim, const struct wshared *shared, int64_t at,
+                         uint32_t warpgroup);
 /* Elements [at, at + n) of a tensor. */
 struct elem_range {
 	const struct tensor *tensor;
@@ -207,6 +245,19 @@ void sim_cp_async_wait(struct sim *sim, const struct wop_cp_async_wait *op,
 void sim_mma(struct sim *sim, const struct wop_mma *op, const struct lane_mask *taken);
 void sim_set(struct sim *sim, const struct wop_set *op, const struct lane_mask *taken);
 void sim_shfl_xor(struct sim *sim, const struct wop_shfl_xor *op, const struct lane_mask *taken);
+
+void sim_wgmma(struct sim *sim, const struct winst *inst, const struct lane_mask *taken);
+void sim_wgmma_fence(struct sim *sim, const struct wop_wgmma_fence *op,
+                     const struct lane_mask *taken);
+void sim_wgmma_commit(struct sim *sim, const struct lane_mask *taken);
+void sim_wgmma_wait(struct sim *sim, const struct wop_wgmma_wait *op,
+                    const struct lane_mask *taken);
+void sim_fence_async(struct sim *sim, const struct lane_mask *taken);
+/* Elements in memory or registers as floats; tf32 keeps 10 bits of mantissa. */
+void sim_operand_values(struct sim *sim, struct dtype type, const uint8_t *at, uint32_t n,
+                        float *values);
+/* D += sum, of `n` lanes side by side. */
+void sim_accumulate(struct dtype type, uint8_t *at, uint32_t n, const float *sums);
 
 /* The loader of register elements in expressions. */
 struct lane_loader sim_loader(struct sim *sim);

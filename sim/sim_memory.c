@@ -145,6 +145,7 @@ static void put_regs(struct sim *sim, const struct slots *slots, int64_t slot, u
 	static const uint8_t zeros[16] = { 0 };
 	uint32_t n = slots->file->elem_bytes;
 
+	sim_need_idle(sim, slots, slot, thread, REG_PRODUCT | REG_OPERAND);
 	for (int64_t s = 0; s < slots->regs->n; s++)
 		copy_elem(sim_reg(sim, slots->file, slot + s, thread), bytes ? bytes + s * n : zeros, n);
 	sim_set_written(sim, slots->file, slot, slots->regs->n, thread);

@@ -80,10 +80,29 @@ void shadow_read(struct sim *sim, const struct wshared *shared, int64_t at, uint
 	}
 }
 
+/* Is a warpgroup instruction reading the byte, or was it awaited in this interval only? */
+static bool is_read_by_product(const struct sim *sim, const struct shadow_byte *byte)
+{
+	for (uint32_t g = 0; byte->product && g < MAX_WARPGROUPS; g++) {
+		const struct products *products = &sim->products[g];
+		if (!(byte->product_groups >> g & 1))
+			continue;
+		if (products->n_done < byte->product ||
+		    products->done_interval.p[byte->product - 1] == sim->interval)
+			return true;
+	}
+	return false;
+}
+
 /* A write or the begin of a copy: what it must not meet. */
 static void check_write(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t thread)
 {
 	const struct shadow_byte *byte = &sim->shadow[at];
+
+	if (is_read_by_product(sim, byte))
+		sim_find(sim, SIM_SHARED_RACE, who_meets(thread, byte->product_node),
+		         "thread %u writes %s, which a wgmma reads: it needs a wait and a barrier between",
+		         thread, byte_text(sim, shared, at));
 
 	if (byte->copier || is_written_by_other(sim, byte, thread) ||
 	    is_read_by_other(sim, byte, thread))
@@ -98,6 +117,7 @@ static void note_write(struct sim *sim, int64_t at, uint32_t thread)
 	byte->writer = (uint16_t)thread;
 	byte->write_node = sim->node->id;
 	byte->is_written = true;
+	byte->fences = sim->fences[thread];
 }
 
 void shadow_write(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
@@ -131,6 +151,28 @@ void shadow_copy_land(struct sim *sim, const struct pending_copy *copy)
 		note_write(sim, i, copy->thread);
 	}
 	sim->node = waiting;
+}
+
+void shadow_read_product(struct sim *sim, const struct wshared *shared, int64_t at,
+                         uint32_t warpgroup)
+{
+	enum { BYTES = 16 };
+	uint32_t first = warpgroup * WGMMA_THREADS, group = sim->products[warpgroup].n_committed + 1;
+
+	/* Two threads stand for all of them: a write of any single one races. */
+	shadow_read(sim, shared, at, BYTES, first);
+	shadow_read(sim, shared, at, BYTES, first + 1);
+	for (int64_t i = at; i < at + BYTES; i++) {
+		struct shadow_byte *byte = &sim->shadow[i];
+		if (byte->is_written && byte->fences == sim->fences[byte->writer])
+			sim_find(sim, SIM_SHARED_RACE, who_meets(first, byte->write_node),
+			         "a wgmma reads %s, which thread %u wrote without a proxy fence after it",
+			         byte_text(sim, shared, i), byte->writer);
+		byte->product_groups =
+			(uint8_t)((byte->product == group ? byte->product_groups : 0) | 1u << warpgroup);
+		byte->product = group;
+		byte->product_node = sim->node->id;
+	}
 }
 
 /* ---- global tensors ---- */

@@ -199,8 +199,14 @@ static void describe(const struct winst *inst, struct bank_access *access, struc
 	case WOP_mma:
 	case WOP_set:
 	case WOP_shfl_xor:
+	case WOP_wgmma:
+	case WOP_wgmma_ra:
+	case WOP_wgmma_fence:
+	case WOP_wgmma_commit:
+	case WOP_wgmma_wait:
+	case WOP_fence_async:
 	case N_WOP_KINDS:
-		BUG("%s has no shared address", info->text);
+		BUG("%s has no shared address of its lanes", info->text);
 	}
 	access->n_matrices = (uint32_t)n;
 	access->bytes = n ? 16 : (uint32_t)bytes;
@@ -387,27 +393,75 @@ static void add_counts(struct access_site *site, const struct site_query *query,
 		site->reason = reason;
 }
 
-static void count_inst(struct walker *walker, const struct wnode *node)
+/* Adds to the row of the key's line, buffer and instruction. */
+static void add_to_row(struct walker *walker, const struct access_site *key,
+                       const struct site_query *query, const char *reason)
 {
-	const struct winst *inst = &node->as.inst;
-	const struct waddr *addr = winst_shared_addr(inst, NULL);
-	struct access_site key = { 0 }, *site;
-	struct site_query *query = arena_new(walker->arena, struct site_query);
+	struct access_site *site = find_row(walker->table, key);
+
+	if (!site) {
+		vec_push(walker->arena, &walker->table->sites, *key);
+		site = &vec_last(&walker->table->sites);
+	}
+	add_counts(site, query, reason);
+}
+
+static struct access_site start_row(const struct walker *walker, const struct wnode *node,
+                                    const struct waddr *addr)
+{
+	struct access_site key = { 0 };
 
 	key.span = node->span;
 	key.line = source_line(&walker->program->cx->sources, node->span);
 	key.shared = addr->shared;
 	key.buffer = sym_text(walker->program->cx->names,
 	                      addr->shared->buffer ? addr->shared->buffer->name : addr->shared->name);
+	return key;
+}
+
+/*
+ * An operand of a warpgroup instruction: one execution a warp, wavefronts = ideal = bytes / 128 an
+ * instruction. Executions are those of a word that all lanes read, which has one wavefront.
+ */
+static void count_matrix(struct walker *walker, const struct wnode *node, const struct waddr *addr,
+                         int64_t bytes)
+{
+	enum { WORD_BYTES = 4, WAVEFRONT_BYTES = 128 };
+	struct site_query *query = arena_new(walker->arena, struct site_query);
+	struct access_site key = start_row(walker, node, addr);
+
+	snprintf(key.instruction, sizeof(key.instruction), "wgmma");
+	key.bytes_per_thread = bytes / WGMMA_THREADS;
+	query->access = (struct bank_access){ .op = BANK_LD, .bytes = WORD_BYTES };
+	site_surround(walker, query, node->as.inst.predicate);
+	query->offset = expr_int(walker->program->pool, 0);
+	query->address =
+		walker->loops.n > MAX_LOOPS ? NULL : expr_compile(walker->arena, query->offset);
+	site_count(query);
+	query->wavefronts = query->wavefronts_max = query->ideal =
+		query->executions * bytes / (WGMMA_WARPS * WAVEFRONT_BYTES);
+	add_to_row(walker, &key, query, NULL);
+}
+
+static void count_inst(struct walker *walker, const struct wnode *node)
+{
+	const struct winst *inst = &node->as.inst;
+	const struct waddr *addr = winst_shared_addr(inst, NULL);
+	struct access_site key = start_row(walker, node, addr);
+	struct site_query *query = arena_new(walker->arena, struct site_query);
+	struct winst_wgmma wgmma;
+
+	if (winst_wgmma(inst, &wgmma)) {
+		if (wgmma.a)
+			count_matrix(walker, node, wgmma.a, WGMMA_M * WGMMA_K_BYTES);
+		count_matrix(walker, node, wgmma.b, wgmma.n * WGMMA_K_BYTES);
+		return;
+	}
 	describe(inst, &query->access, &key);
 	set_up(walker, query, inst);
 	site_count(query);
-	site = find_row(walker->table, &key);
-	if (!site) {
-		vec_push(walker->arena, &walker->table->sites, key);
-		site = &vec_last(&walker->table->sites);
-	}
-	add_counts(site, query, query->has_excess ? explain(walker->arena, query, key.buffer) : NULL);
+	add_to_row(walker, &key, query,
+	           query->has_excess ? explain(walker->arena, query, key.buffer) : NULL);
 }
 
 /* ---- the walk ---- */

@@ -17,7 +17,7 @@ struct access_site {
 	struct span span;
 	const struct wshared *shared;
 	const char *buffer; /* name */
-	/* "cp.async.16", "ldmatrix.x4", "ldmatrix.x4.trans", "ld.shared.16", "st.shared.4" */
+	/* "cp.async.16", "ldmatrix.x4", "ldmatrix.x4.trans", "ld.shared.16", "st.shared.4", "wgmma" */
 	char instruction[32];
 	int64_t bytes_per_thread;          /* ldmatrix.xN: 4 N */
 	int64_t executions;                /* -1: more classes than are counted */

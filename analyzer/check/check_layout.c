@@ -182,15 +182,19 @@ static void check_gemm_coverage(struct check *check, const struct stmt *stmt,
                                 const struct gemm_plan *plan)
 {
 	const struct mma_shape_info *info = mma_shape_info(plan->shape);
-	bool k_fits = gemm_k_rest(plan) == 0 || (!plan->a_is_fragment && !plan->b_is_fragment);
+	int64_t rows = plan->wgmma_n ? WGMMA_M / WGMMA_WARPS : info->m;
+	int64_t columns = plan->wgmma_n ? plan->wgmma_n : info->n;
+	bool k_fits =
+		gemm_k_rest(plan) == 0 || (!plan->wgmma_n && !plan->a_is_fragment && !plan->b_is_fragment);
 
-	if (plan->m % (plan->warps_m * info->m) == 0 && plan->n % (plan->warps_n * info->n) == 0 &&
-	    k_fits && plan->warps_m * plan->warps_n * 32 == check->warp->n_threads)
+	if (plan->m % (plan->warps_m * rows) == 0 && plan->n % (plan->warps_n * columns) == 0 &&
+	    k_fits && plan->warps_m * plan->warps_n * 32 == check->warp->n_threads &&
+	    (!plan->wgmma_n || plan->warps_m % WGMMA_WARPS == 0))
 		return;
 	check_found(check, (struct finding){ PROPERTY_COVERAGE, PROPERTY_VIOLATED, stmt->span, "" },
 	            "%lld x %lld warps of %s do not tile %lld x %lld x %lld", (long long)plan->warps_m,
-	            (long long)plan->warps_n, info->text, (long long)plan->m, (long long)plan->n,
-	            (long long)plan->k);
+	            (long long)plan->warps_n, plan->wgmma_n ? "wgmma" : info->text, (long long)plan->m,
+	            (long long)plan->n, (long long)plan->k);
 }
 
 /* ---- owner ---- */
@@ -362,12 +366,32 @@ static void check_copy(struct check *check, const struct stmt *stmt, const struc
 		check_touch(check, &dst, true);
 }
 
-/* Where mma leaves element (i, j) of its accumulator: PTX ISA, accumulator fragment of mma.m16n8.
+/*
+ * Which warp along M holds row i of the tile (of A and D), and as which of its rows. mma: a warp's
+ * rows are consecutive; wgmma: 16 rows of every block of 64 of its warpgroup (PTX ISA, accumulator
+ * fragment of wgmma.m64nN: row = 16 warp + lane / 4 + 8 (register / 2 % 2)).
  */
+struct warp_row {
+	int64_t warp, row;
+};
+
+static struct warp_row warp_row_of(const struct gemm_plan *plan, int64_t i)
+{
+	int64_t rows = plan->m / plan->warps_m, in_group = i % (4 * rows);
+
+	if (!plan->wgmma_n)
+		return (struct warp_row){ i / rows, i % rows };
+	return (struct warp_row){ i / (4 * rows) * 4 + in_group % 64 / 16,
+		                      in_group / 64 * 16 + in_group % 16 };
+}
+
+/* Where the product leaves element (i, j) of its accumulator: PTX ISA, accumulator fragment of
+ * mma.m16n8. */
 static struct place mma_place(const struct gemm_plan *plan, int64_t i, int64_t j)
 {
-	int64_t rows = plan->m / plan->warps_m, columns = plan->n / plan->warps_n;
-	int64_t warp = i / rows + plan->warps_m * (j / columns), row = i % rows, column = j % columns;
+	struct warp_row at = warp_row_of(plan, i);
+	int64_t columns = plan->n / plan->warps_n, row = at.row, column = j % columns;
+	int64_t warp = at.warp + plan->warps_m * (j / columns);
 	int64_t tile = row / 16 * (columns / 8) + column / 8;
 
 	return (struct place){ .thread = warp * 32 + row % 8 * 4 + column % 8 / 2,
@@ -412,6 +436,9 @@ static struct place operand_place(const struct operand_check *at, int64_t row, i
 	int64_t e = 32 / (int64_t)dtype_bits(info->ab), k_steps = at->plan->k / info->k;
 	int64_t rows =
 		at->which == 0 ? at->plan->m / at->plan->warps_m : at->plan->n / at->plan->warps_n;
+
+	if (at->which == 0)
+		row = warp_row_of(at->plan, row).row;
 	int64_t unit = at->which == 0 ? info->m : info->n,
 			n_slots = at->which == 0 ? info->a_slots : info->b_slots;
 	int64_t tile = row % rows / unit * k_steps + k / info->k;
@@ -444,8 +471,8 @@ static void check_operand(struct check *check, const struct stmt *stmt,
 				struct place have = layout_at(layout, index, r);
 				int64_t warp = have.thread / 32, along = at->which == 0 ? warp % at->plan->warps_m
 				                                                        : warp / at->plan->warps_m;
-				int64_t owner =
-					row / (rows / (at->which == 0 ? at->plan->warps_m : at->plan->warps_n));
+				int64_t owner = at->which == 0 ? warp_row_of(at->plan, row).warp
+				                               : row / (rows / at->plan->warps_n);
 				n_found += have.thread % 32 == want.thread &&
 				           (is_moved || have.slot == want.slot) && along == owner && warp < warps;
 			}

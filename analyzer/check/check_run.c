@@ -31,6 +31,8 @@ struct granule {
 	const struct wnode *write_node, *read_node; /* what they ran */
 	uint32_t group; /* cp.async group + 1 that is in flight or was last; 0: none */
 	int32_t group_thread;
+	uint32_t product; /* group of wgmma + 1 that read it last; 0: none */
+	uint32_t fences;  /* proxy fences before it was written */
 };
 
 /* The groups of copies of a thread. */
@@ -38,6 +40,7 @@ struct copy_groups {
 	uint32_t n;                     /* committed */
 	uint32_t n_done;                /* that waits have covered */
 	vec_of(uint32_t) done_interval; /* by group, of those */
+	vec_of(uint32_t) done_fences;   /* likewise: proxy fences before the wait */
 };
 
 struct piece {
@@ -65,8 +68,12 @@ struct run {
 	struct map codes;                 /* expression id -> struct expr_code * */
 	uint32_t interval;
 	struct copy_groups *groups; /* of cp.async, by thread */
-	const struct wnode *split;  /* the innermost if or loop around that lets only some threads in */
-	bool only_global;           /* another corner of the grid: shared memory is as in the first */
+	/* Groups of wgmma, whose reads go on until they are awaited, and in which interval that was. */
+	uint32_t n_products, n_products_done;
+	vec_of(uint32_t) products_interval;
+	uint32_t n_fences;         /* proxy fences */
+	const struct wnode *split; /* the innermost if or loop around that lets only some threads in */
+	bool only_global;          /* another corner of the grid: shared memory is as in the first */
 	int64_t n_steps;
 	int64_t n_accesses;
 	struct limit limit; /* something could not be decided at all */
@@ -176,6 +183,12 @@ static void touch_write(struct run *run, struct granule *g, int32_t thread,
 	if (g->read_interval == run->interval && g->reader != NO_THREAD && g->reader != thread)
 		*fault =
 			(struct order_fault){ "without a barrier behind the read by", g->reader, g->read_node };
+	else if (g->product > run->n_products_done)
+		*fault = (struct order_fault){ "while a wgmma that is not awaited reads it, of",
+			                           MANY_THREADS, g->read_node };
+	else if (g->product && run->products_interval.p[g->product - 1] == run->interval)
+		*fault = (struct order_fault){ "without a barrier behind the wait for the wgmma of",
+			                           MANY_THREADS, g->read_node };
 }
 
 static void complete_write(struct run *run, struct granule *g, int32_t thread,
@@ -192,6 +205,7 @@ static void complete_write(struct run *run, struct granule *g, int32_t thread,
 	g->group = 0;
 	g->writer = thread;
 	g->write_interval = run->interval;
+	g->fences = run->n_fences;
 }
 
 static const char *shared_name(const struct run *run, const struct wshared *shared)
@@ -206,10 +220,12 @@ static void report_order(struct run *run, const struct shared_touch *touch, int3
 	const char *who = fault->other == MANY_THREADS
 	                      ? "several threads"
 	                      : arena_printf(arena, "thread %d", (int)fault->other);
+	const char *subject =
+		thread == MANY_THREADS ? "a warpgroup" : arena_printf(arena, "thread %d", (int)thread);
 	struct finding finding = { PROPERTY_HAPPENS_BEFORE, PROPERTY_VIOLATED, touch->node->span,
 		                       shared_name(run, touch->addr->shared) };
 
-	check_found(run->check, finding, "thread %d %s byte %lld %s %s in line %u", (int)thread,
+	check_found(run->check, finding, "%s %s byte %lld %s %s in line %u", subject,
 	            touch->is_write ? "writes" : "reads", (long long)offset, fault->what, who,
 	            source_line(&run->check->cx->sources, fault->node->span));
 }
@@ -275,6 +291,8 @@ static int64_t inst_bytes(const struct winst *inst)
 		return inst->as.cp_async.bytes;
 	case WOP_ldmatrix:
 	case WOP_stmatrix:
+	case WOP_wgmma:
+	case WOP_wgmma_ra:
 		return 16;
 	case WOP_cp_async_commit:
 	case WOP_cp_async_wait:
@@ -282,6 +300,10 @@ static int64_t inst_bytes(const struct winst *inst)
 	case WOP_mma:
 	case WOP_set:
 	case WOP_shfl_xor:
+	case WOP_wgmma_fence:
+	case WOP_wgmma_commit:
+	case WOP_wgmma_wait:
+	case WOP_fence_async:
 	case N_WOP_KINDS:
 		break;
 	}
@@ -361,9 +383,122 @@ static void run_wait(struct run *run, const struct winst *inst)
 		struct copy_groups *groups = &run->groups[t];
 		while (run->mask[t] && groups->n - groups->n_done > inst->as.cp_async_wait.n_pending) {
 			vec_push(run->check->cx->arena, &groups->done_interval, run->interval);
+			vec_push(run->check->cx->arena, &groups->done_fences, run->n_fences);
 			groups->n_done++;
 		}
 	}
+}
+
+static void run_wgmma_wait(struct run *run, int64_t n_pending)
+{
+	while ((int64_t)run->n_products - run->n_products_done > n_pending) {
+		vec_push(run->check->cx->arena, &run->products_interval, run->interval);
+		run->n_products_done++;
+	}
+}
+
+/* ---- warpgroup instructions ---- */
+
+/* An operand of one warpgroup: its descriptor and how far it reaches. */
+struct matrix_touch {
+	struct shared_touch touch;
+	struct wgmma_matrix matrix;
+	int64_t mn; /* rows of A, columns of B */
+};
+
+/* Written by the generic proxy, and not fenced since. */
+static bool is_unfenced(const struct run *run, const struct granule *g)
+{
+	if (g->group)
+		return run->groups[g->group_thread].done_fences.p[g->group - 1] == run->n_fences;
+	return g->writer != NO_THREAD && g->fences == run->n_fences;
+}
+
+/* The 16 bytes at `offset`: order as for any read, the fence, and the read that goes on. */
+static bool touch_matrix(struct run *run, const struct matrix_touch *matrix, int64_t offset)
+{
+	const struct shared_touch *touch = &matrix->touch;
+	struct piece *piece = &run->pieces[touch->addr->shared->id];
+
+	if (!touch_shared(run, touch, MANY_THREADS, offset))
+		return false;
+	for (int64_t g = offset / piece->granule_bytes;
+	     g <= (offset + touch->bytes - 1) / piece->granule_bytes; g++) {
+		struct granule *granule = &piece->granules[g];
+		struct order_fault fault = { "without a proxy fence behind the write by",
+			                         granule->group ? granule->group_thread : granule->writer,
+			                         granule->write_node };
+		granule->product = run->n_products + 1;
+		if (!is_unfenced(run, granule))
+			continue;
+		report_order(run, touch, MANY_THREADS, offset, &fault);
+		return false;
+	}
+	return true;
+}
+
+static bool check_descriptor(struct run *run, const struct matrix_touch *matrix, int64_t start)
+{
+	const struct wshared *shared = matrix->touch.addr->shared;
+	int64_t align = wgmma_alignment(&matrix->matrix), base = shared->offset_bytes;
+
+	if (base % align == 0 && start % align < matrix->matrix.span)
+		return true;
+	check_found(run->check,
+	            (struct finding){ PROPERTY_ALIGNMENT, PROPERTY_VIOLATED, matrix->touch.node->span,
+	                              shared_name(run, shared) },
+	            "a descriptor with %lld bytes of swizzle starts at byte %lld of shared memory: the "
+	            "swizzle's pattern begins at multiples of %lld",
+	            (long long)matrix->matrix.span, (long long)(base + start), (long long)align);
+	return false;
+}
+
+/* What one warpgroup reads of an operand, in units of 16 bytes. */
+static bool run_matrix(struct run *run, const struct matrix_touch *matrix, int64_t start)
+{
+	int64_t elems = 16 / matrix->matrix.elem_bytes, base = matrix->touch.addr->shared->offset_bytes;
+	int64_t k = WGMMA_K_BYTES / matrix->matrix.elem_bytes;
+	int64_t mn_step = matrix->matrix.mn_major ? elems : 1,
+			k_step = matrix->matrix.mn_major ? 1 : elems;
+
+	if (!check_descriptor(run, matrix, start))
+		return false;
+	for (int64_t i = 0; i < matrix->mn; i += mn_step)
+		for (int64_t j = 0; j < k; j += k_step) {
+			int64_t at = wgmma_address(&matrix->matrix, base + start, i, j);
+			if (!touch_matrix(run, matrix, at - base))
+				return false;
+		}
+	return true;
+}
+
+static bool run_operand(struct run *run, const struct wnode *node,
+                        const struct matrix_touch *matrix)
+{
+	int64_t n = run->warp->n_threads;
+
+	if (!evaluate(run, matrix->touch.addr->offset, run->offsets)) {
+		give_up(&run->limit, node->span, "an address depends on values that the kernel computes");
+		return false;
+	}
+	predicate_mask(run, node->as.inst.predicate, run->mask);
+	for (int64_t t = 0; t < n; t += WGMMA_THREADS)
+		if (run->mask[t] && !run_matrix(run, matrix, run->offsets[t]))
+			return false;
+	return true;
+}
+
+static void run_wgmma(struct run *run, const struct wnode *node)
+{
+	struct matrix_touch a = { .mn = WGMMA_M }, b;
+	struct winst_wgmma op;
+
+	(void)winst_wgmma(&node->as.inst, &op);
+	a.matrix = op.a_matrix;
+	a.touch = (struct shared_touch){ node, op.a, 16, false, false };
+	b = (struct matrix_touch){ { node, op.b, 16, false, false }, op.b_matrix, op.n };
+	if (!op.a || run_operand(run, node, &a))
+		run_operand(run, node, &b);
 }
 
 static void run_memory(struct run *run, const struct wnode *node)
@@ -439,9 +574,24 @@ static void run_inst(struct run *run, const struct wnode *node)
 	case WOP_cp_async:
 		run_memory(run, node);
 		return;
+	case WOP_wgmma:
+	case WOP_wgmma_ra:
+		if (!run->only_global)
+			run_wgmma(run, node);
+		return;
+	case WOP_wgmma_commit:
+		run->n_products++;
+		return;
+	case WOP_wgmma_wait:
+		run_wgmma_wait(run, inst->as.wgmma_wait.n_pending);
+		return;
+	case WOP_fence_async:
+		run->n_fences++;
+		return;
 	case WOP_mma:
 	case WOP_set:
 	case WOP_shfl_xor:
+	case WOP_wgmma_fence:
 	case N_WOP_KINDS:
 		return;
 	}
@@ -485,17 +635,23 @@ static bool uses_block(const struct run *run, const struct expr *e)
 	return false;
 }
 
+static bool inst_depends_on_block(const struct run *run, const struct winst *inst)
+{
+	const struct waddr *addr;
+
+	for (uint32_t i = 0; (addr = winst_shared_nth(inst, i, NULL)); i++)
+		if (uses_block(run, addr->offset) ||
+		    (inst->kind != WOP_cp_async && uses_block(run, inst->predicate)))
+			return true;
+	return false;
+}
+
 /* Does what happens in shared memory depend on the block's number? */
 static bool depends_on_block(const struct run *run, const struct wblock *block)
 {
-	bool is_write;
-
 	for (uint32_t i = 0; i < block->nodes.n; i++) {
 		const struct wnode *node = block->nodes.p[i];
-		const struct waddr *addr =
-			node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, &is_write) : NULL;
-		if (addr && (uses_block(run, addr->offset) || (node->as.inst.kind != WOP_cp_async &&
-		                                               uses_block(run, node->as.inst.predicate))))
+		if (node->kind == WNODE_INST && inst_depends_on_block(run, &node->as.inst))
 			return true;
 		if (node->kind == WNODE_LOOP &&
 		    (uses_block(run, node->as.loop.extent) || depends_on_block(run, &node->as.loop.body)))
@@ -512,18 +668,22 @@ static bool depends_on_block(const struct run *run, const struct wblock *block)
 
 static void run_block(struct run *run, const struct wblock *block);
 
-/* Does the block touch shared memory, or count intervals or groups of copies? */
+/* Does it touch shared memory, or count intervals, groups or fences? */
+static bool inst_has_effect(const struct winst *inst)
+{
+	return winst_shared_addr(inst, NULL) || inst->kind == WOP_barrier ||
+	       inst->kind == WOP_cp_async_commit || inst->kind == WOP_cp_async_wait ||
+	       inst->kind == WOP_wgmma_commit || inst->kind == WOP_wgmma_wait ||
+	       inst->kind == WOP_fence_async;
+}
+
 static bool has_effect(const struct wblock *block)
 {
-	bool is_write;
-
 	for (uint32_t i = 0; i < block->nodes.n; i++) {
 		const struct wnode *node = block->nodes.p[i];
 		switch (node->kind) {
 		case WNODE_INST:
-			if (winst_shared_addr(&node->as.inst, &is_write) || node->as.inst.kind == WOP_barrier ||
-			    node->as.inst.kind == WOP_cp_async_commit ||
-			    node->as.inst.kind == WOP_cp_async_wait)
+			if (inst_has_effect(&node->as.inst))
 				return true;
 			break;
 		case WNODE_LOOP:
@@ -580,8 +740,7 @@ static bool is_periodic(struct run *run, const struct wblock *block, const struc
 static bool is_inst_periodic(struct run *run, const struct winst *inst,
                              const struct shortened *loop)
 {
-	bool is_write;
-	const struct waddr *addr = winst_shared_addr(inst, &is_write);
+	const struct waddr *addr = winst_shared_addr(inst, NULL);
 
 	if (inst->kind == WOP_barrier && inst->predicate)
 		return is_steady(run, loop, inst->predicate);
@@ -589,7 +748,10 @@ static bool is_inst_periodic(struct run *run, const struct winst *inst,
 		return true;
 	if (inst->kind != WOP_cp_async && inst->predicate && !is_steady(run, loop, inst->predicate))
 		return false;
-	return expr_substitute(run->check->pool, addr->offset, &loop->shift) == addr->offset;
+	for (uint32_t i = 0; (addr = winst_shared_nth(inst, i, NULL)) != NULL; i++)
+		if (expr_substitute(run->check->pool, addr->offset, &loop->shift) != addr->offset)
+			return false;
+	return true;
 }
 
 static bool is_node_periodic(struct run *run, const struct wnode *node,
@@ -763,12 +925,11 @@ static void run_block(struct run *run, const struct wblock *block)
 /* The narrowest access of each piece decides its granules. */
 static void narrow_granules(struct run *run, const struct wblock *block)
 {
-	bool is_write;
-
 	for (uint32_t i = 0; i < block->nodes.n; i++) {
 		const struct wnode *node = block->nodes.p[i];
 		const struct waddr *addr =
-			node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, &is_write) : NULL;
+			node->kind == WNODE_INST ? winst_shared_addr(&node->as.inst, NULL) : NULL;
+		/* Those of warpgroup instructions are as wide as granules are at first. */
 		if (addr && inst_bytes(&node->as.inst) < run->pieces[addr->shared->id].granule_bytes)
 			run->pieces[addr->shared->id].granule_bytes = inst_bytes(&node->as.inst);
 		if (node->kind == WNODE_LOOP)
@@ -785,8 +946,12 @@ static void narrow_granules(struct run *run, const struct wblock *block)
 static void reset_memory(struct run *run)
 {
 	run->interval = 1;
-	for (int64_t t = 0; t < run->warp->n_threads; t++)
-		run->groups[t].n = run->groups[t].n_done = run->groups[t].done_interval.n = 0;
+	run->n_products = run->n_products_done = run->n_fences = 0;
+	run->products_interval.n = 0;
+	for (int64_t t = 0; t < run->warp->n_threads; t++) {
+		struct copy_groups *groups = &run->groups[t];
+		groups->n = groups->n_done = groups->done_interval.n = groups->done_fences.n = 0;
+	}
 	for (uint32_t i = 0; i < run->warp->shareds.n; i++)
 		for (int64_t g = 0; g < run->pieces[i].n; g++)
 			run->pieces[i].granules[g] = (struct granule){ .writer = NO_THREAD,

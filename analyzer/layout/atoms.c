@@ -117,33 +117,13 @@ struct layout *atom_wgmma_a(struct arena *arena, uint32_t elem_bits)
 	return layout;
 }
 
-/* Without a swizzle: core matrices of 8 rows x 16 bytes, each contiguous, rows of them first. */
-static struct layout *core_matrices(struct arena *arena, int64_t rows, int64_t columns,
-                                    uint32_t elem_bits)
-{
-	struct layout *layout =
-		layout_new_memory(arena, 2, (const int64_t[]){ rows, columns }, elem_bits);
-	int64_t bytes = elem_bits / 8;
-	struct digit place = { .axis = AXIS_OFFSET };
-
-	place.stride = bytes;
-	add(layout, DIM_COLUMN, 1, 16 / bytes, place);
-	place.stride = 16;
-	add(layout, DIM_ROW, 1, rows, place);
-	place.stride = 16 * rows;
-	add(layout, DIM_COLUMN, 16 / bytes, columns * bytes / 16, place);
-	layout_finish(layout);
-	return layout;
-}
-
 struct layout *atom_wgmma_shared(struct arena *arena, int64_t rows, int64_t columns,
                                  uint32_t elem_bits, int64_t span_bytes)
 {
 	if (rows % 8 != 0 || elem_bits % 8 != 0 || columns * (elem_bits / 8) % 16 != 0)
 		return NULL;
-	if (span_bytes == 0)
-		return core_matrices(arena, rows, columns, elem_bits);
-	return layout_swizzled(arena, 2, (const int64_t[]){ rows, columns }, elem_bits, span_bytes);
+	return layout_swizzled(arena, 2, (const int64_t[]){ rows, columns }, elem_bits,
+	                       span_bytes == 0 ? 16 : span_bytes);
 }
 
 int64_t atom_swizzle_alignment(int64_t span_bytes)

@@ -93,7 +93,8 @@ struct layout *layout_row_major(struct arena *arena, uint32_t rank, const int64_
  * Panel-major swizzle as TMA, wgmma and TileLang have it: the last dimension is cut into panels of
  * `span_bytes` (32, 64 or 128), the panel index is slowest; inside a panel row r's 16-byte chunk c
  * sits at c ^ ((r / (128 / span)) % (span / 16)). The row dimension is the last but one; outer
- * dimensions are slower than panels. NULL when the row's bytes are not a multiple of span_bytes.
+ * dimensions are slower than panels. A span of 16 has no XOR: the core matrices of wgmma without a
+ * swizzle. NULL when the row's bytes are not a multiple of span_bytes.
  */
 struct layout *layout_swizzled(struct arena *arena, uint32_t rank, const int64_t *shape,
                                uint32_t elem_bits, int64_t span_bytes);

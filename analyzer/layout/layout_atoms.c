@@ -43,7 +43,7 @@ struct layout *layout_swizzled(struct arena *arena, uint32_t rank, const int64_t
 	int64_t stride;
 	uint8_t n_bits = span_bytes == 128 ? 3 : span_bytes == 64 ? 2 : 1;
 
-	assert(span_bytes == 32 || span_bytes == 64 || span_bytes == 128);
+	assert(span_bytes == 16 || span_bytes == 32 || span_bytes == 64 || span_bytes == 128);
 	if (rank < 2 || elem_bits % 8 != 0 || shape[rank - 1] * bytes % span_bytes != 0)
 		return NULL;
 	layout = layout_new_memory(arena, rank, shape, elem_bits);
@@ -60,8 +60,9 @@ struct layout *layout_swizzled(struct arena *arena, uint32_t rank, const int64_t
 		layout_add_digit(layout, (struct digit){ (int)d, 1, shape[d], AXIS_OFFSET, stride });
 		stride *= shape[d];
 	}
-	layout->xors[layout->n_xors++] =
-		(struct xor_term){ .from_bit = 7, .to_bit = 4, .n_bits = n_bits };
+	if (span_bytes > 16)
+		layout->xors[layout->n_xors++] =
+			(struct xor_term){ .from_bit = 7, .to_bit = 4, .n_bits = n_bits };
 	layout_finish(layout);
 	return layout;
 }

@@ -11,6 +11,7 @@
 #define TL_SOLVE_ACCESS_H
 
 #include "analyzer/banks/banks.h"
+#include "analyzer/layout/wgmma.h"
 #include "analyzer/solve/solve.h"
 
 enum { MAX_ITERS = 6 };
@@ -108,6 +109,27 @@ enum { MAX_OPERAND_ACCESSES = 3 };
  */
 uint32_t access_gemm_operand(struct access_space *space, const struct operand_ref *ref,
                              struct access *out);
+
+/*
+ * How wgmma reads it: the descriptor without its start address. False when the operand's layout, or
+ * where its parts start, is none that a descriptor can express.
+ */
+bool access_wgmma_matrix(struct access_space *space, const struct operand_ref *ref,
+                         struct wgmma_matrix *out);
+/* The same with the start address of each instruction; the plan says wgmma. */
+struct wgmma_operand {
+	struct wgmma_matrix matrix;
+	const struct expr *start; /* bytes in version 0, in tid and the iterations */
+	struct access_iter steps; /* along k */
+	struct access_iter parts; /* blocks of 64 rows of A, parts of wgmma_n columns of B */
+};
+void access_wgmma_operand(struct access_space *space, const struct operand_ref *ref,
+                          struct wgmma_operand *out);
+/*
+ * Shared wavefronts of one block's reads of operand `which`: bytes / 128 an instruction, which is
+ * the ideal; an instruction is four executions, one a warp. Measured: docs/banks.md.
+ */
+struct access_cost access_wgmma_count(const struct gemm_plan *plan, int which);
 
 /* An element of a buffer that each iteration of a partitioned space touches. */
 struct elem_ref {

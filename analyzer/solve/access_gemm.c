@@ -44,7 +44,8 @@ const struct layout *gemm_operand_layout(struct arena *arena, const struct op_ge
 		.per_reg = per_register(plan),
 	};
 
-	return layout_mma_operand(arena, &operand);
+	return plan->wgmma_n ? layout_wgmma_operand(arena, &operand)
+	                     : layout_mma_operand(arena, &operand);
 }
 
 /* The warp's coordinate along m (which 0) or n (which 1): warps count along m first. */

@@ -79,6 +79,19 @@ static void branch(struct search *search, uint32_t c, double fixed, double bound
 	}
 }
 
+/* Wavefronts and executions of the operands in shared memory. */
+static double wgmma_bound(const struct gemm_plan *plan)
+{
+	double bound = 0;
+
+	for (int which = plan->a_is_fragment ? 1 : 0; which < 2; which++) {
+		struct access_cost cost = access_wgmma_count(plan, which);
+
+		bound += (double)(cost.wavefronts + cost.executions);
+	}
+	return bound;
+}
+
 /* Least wavefronts and instructions of a gemm's operand reads: the same for every choice. */
 static double gemm_bound(struct solver *solver)
 {
@@ -86,6 +99,11 @@ static double gemm_bound(struct solver *solver)
 
 	for (uint32_t g = 0; g < solver->gemms.n; g++) {
 		const struct gemm_plan *plan = &solver->gemms.p[g]->plan;
+
+		if (plan->wgmma_n) {
+			bound += (double)solver->gemms.p[g]->weight * wgmma_bound(plan);
+			continue;
+		}
 		double k_steps = (double)(plan->k / mma_shape_info(plan->shape)->k);
 		double a_tiles = plan->a_is_fragment ? 0 : (double)(plan->m / 16 * plan->warps_n);
 		double b_tiles = plan->b_is_fragment ? 0 : (double)(plan->n / 16 * plan->warps_m);
@@ -211,10 +229,14 @@ struct solution *solve_launch(struct tile_program *program, const struct launch 
                               const struct target *target, const struct solve_options *options)
 {
 	struct solver solver = { .target = target };
+	struct solution *known;
 
 	if (options)
 		solver.options = *options;
 	solve_open(&solver, program, launch, program->cx);
+	known = solve_choose_wgmma(&solver);
+	if (known)
+		return known;
 	solve_run(&solver);
 	return solver.solution;
 }

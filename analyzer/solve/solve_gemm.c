@@ -6,7 +6,8 @@
  * computes, so it is refused with the thread counts that would work. Among the grids that cover:
  * FullRow takes the most warps along M, FullCol along N, Square the one whose tiles a warp are
  * closest to the tile's own shape (as TileLang's GemmWarpPolicy), best the one that loads the
- * fewest operand bytes: (M warps_n + N warps_m) K.
+ * fewest operand bytes: (M warps_n + N warps_m) K. Warpgroup instructions count the grid in groups
+ * of four warps along M, each with whole blocks of 64 rows.
  */
 #include "analyzer/solve/solve_internal.h"
 
@@ -24,28 +25,33 @@ static bool covers(int64_t m, int64_t n, struct grid grid)
 	return m % (TILE_M * grid.m) == 0 && n % (TILE_N * grid.n) == 0;
 }
 
-/* Smaller is better; the first of equal grids (fewest warps along M) wins. */
-static double grid_cost(enum gemm_policy policy, int64_t m, int64_t n, struct grid grid)
-{
-	double tiles_m = (double)m / (double)(TILE_M * grid.m),
-		   tiles_n = (double)n / (double)(TILE_N * grid.n);
+/* The problem of a grid: what is cut, into tiles of what size. */
+struct cut {
+	enum gemm_policy policy;
+	int64_t m, n, tile_m;
+};
 
-	switch (policy) {
+/* Smaller is better; the first of equal grids (fewest warps along M) wins. */
+static double grid_cost(const struct cut *cut, struct grid grid)
+{
+	double m = (double)cut->m, n = (double)cut->n;
+	double tiles_m = m / (double)(TILE_M * grid.m), tiles_n = n / (double)(TILE_N * grid.n);
+
+	switch (cut->policy) {
 	case POLICY_SQUARE:
-		return fabs(tiles_m / tiles_n - (double)m / (double)n);
+		return fabs(tiles_m / tiles_n - m / n);
 	case POLICY_FULL_ROW:
 		return -(double)grid.m;
 	case POLICY_FULL_COL:
 		return -(double)grid.n;
 	case POLICY_BEST:
-		return (double)m * (double)grid.n + (double)n * (double)grid.m;
+		return m * (double)grid.n + n * (double)grid.m;
 	}
 	return 0;
 }
 
-/* The policy's grid of `n_warps` warps; false when none covers. */
-static bool choose_grid(enum gemm_policy policy, int64_t m, int64_t n, int64_t n_warps,
-                        struct grid *out)
+/* The policy's grid of `n_warps` warps (or groups of them); false when none covers. */
+static bool choose_grid(const struct cut *cut, int64_t n_warps, struct grid *out)
 {
 	bool found = false;
 	double best = 0;
@@ -54,9 +60,10 @@ static bool choose_grid(enum gemm_policy policy, int64_t m, int64_t n, int64_t n
 		struct grid grid = { warps_m, n_warps / warps_m };
 		double cost;
 
-		if (n_warps % warps_m != 0 || !covers(m, n, grid))
+		if (n_warps % warps_m != 0 || cut->m % (cut->tile_m * grid.m) != 0 ||
+		    cut->n % (TILE_N * grid.n) != 0)
 			continue;
-		cost = grid_cost(policy, m, n, grid);
+		cost = grid_cost(cut, grid);
 		if (!found || cost < best) {
 			best = cost;
 			*out = grid;
@@ -68,12 +75,25 @@ static bool choose_grid(enum gemm_policy policy, int64_t m, int64_t n, int64_t n
 
 bool solve_warp_grid(struct solver *solver, enum gemm_policy policy, struct gemm_plan *plan)
 {
+	struct cut cut = { policy, plan->m, plan->n, TILE_M };
 	struct grid grid;
 
-	if (solver->n_threads % LANES != 0 ||
-	    !choose_grid(policy, plan->m, plan->n, solver->n_threads / LANES, &grid))
+	if (solver->n_threads % LANES != 0 || !choose_grid(&cut, solver->n_threads / LANES, &grid))
 		return false;
 	plan->warps_m = grid.m;
+	plan->warps_n = grid.n;
+	return true;
+}
+
+bool solve_group_grid(struct solver *solver, enum gemm_policy policy, struct gemm_plan *plan)
+{
+	struct cut cut = { policy, plan->m, plan->n, WGMMA_M };
+	struct grid grid;
+
+	if (solver->n_threads % WGMMA_THREADS != 0 ||
+	    !choose_grid(&cut, solver->n_threads / WGMMA_THREADS, &grid))
+		return false;
+	plan->warps_m = grid.m * WGMMA_WARPS;
 	plan->warps_n = grid.n;
 	return true;
 }
@@ -84,6 +104,7 @@ static void report_coverage(struct solver *solver, const struct stmt *stmt, int6
 {
 	struct diag_list *diags = &solver->cx->diags;
 	int64_t n_warps = solver->n_threads / LANES;
+	struct cut cut = { POLICY_SQUARE, m, n, TILE_M };
 	struct buf splits = { 0 };
 	struct grid grid;
 	int n_listed = 0;
@@ -108,8 +129,7 @@ static void report_coverage(struct solver *solver, const struct stmt *stmt, int6
 	for (int64_t distance = 1; distance < MAX_WARPS && n_listed < 2; distance++)
 		for (int sign = -1; sign <= 1; sign += 2)
 			if (n_warps + sign * distance >= 1 && n_warps + sign * distance <= MAX_WARPS &&
-			    n_listed < 2 &&
-			    choose_grid(POLICY_SQUARE, m, n, n_warps + sign * distance, &grid)) {
+			    n_listed < 2 && choose_grid(&cut, n_warps + sign * distance, &grid)) {
 				diag_help(diags, "threads=%" PRId64 " splits into %" PRId64 " x %" PRId64 " warps",
 				          (n_warps + sign * distance) * LANES, grid.m, grid.n);
 				n_listed++;
@@ -294,6 +314,22 @@ void solve_pin(struct solver *solver, const struct buffer *buffer)
 	solver->pinned_by[buffer->id] = pin;
 }
 
+/* "mma.m16n8k16, 2 x 2 warps", with the reason when it could not be wgmma. */
+static const char *instruction_text(const struct solver *solver, const struct gemm_use *use)
+{
+	const struct mma_shape_info *info = mma_shape_info(use->plan.shape);
+	const struct gemm_plan *plan = &use->plan;
+
+	if (plan->wgmma_n)
+		return arena_printf(solver->arena,
+		                    "wgmma.m64n%" PRId64 "k%d, %" PRId64 " x %" PRId64 " warps",
+		                    plan->wgmma_n, info->k, plan->warps_m, plan->warps_n);
+	return arena_printf(solver->arena, "mma.m%dn%dk%d, %" PRId64 " x %" PRId64 " warps%s%s%s",
+	                    info->m, info->n, info->k, plan->warps_m, plan->warps_n,
+	                    use->not_wgmma ? " (not wgmma: " : "", use->not_wgmma ? use->not_wgmma : "",
+	                    use->not_wgmma ? ")" : "");
+}
+
 /* The accumulator's constraint; a second gemm must want the same. */
 static bool pin_accumulator(struct solver *solver, const struct stmt *stmt, struct gemm_use *use)
 {
@@ -301,14 +337,11 @@ static bool pin_accumulator(struct solver *solver, const struct stmt *stmt, stru
 	const struct constraint *known = solver->pinned_by[buffer->id];
 	struct constraint *constraint =
 		solve_add_constraint(solver, CONSTRAINT_ACCUMULATOR, stmt, buffer);
-	const struct mma_shape_info *info = mma_shape_info(use->plan.shape);
 
 	constraint->layout = use->plan.c;
-	constraint->text = arena_printf(solver->arena,
-	                                "T.gemm: %s is the accumulator of mma.m%dn%dk%d, %" PRId64
-	                                " x %" PRId64 " warps",
-	                                sym_text(solver->cx->names, buffer->name), info->m, info->n,
-	                                info->k, use->plan.warps_m, use->plan.warps_n);
+	constraint->text =
+		arena_printf(solver->arena, "T.gemm: %s is the accumulator of %s",
+	                 sym_text(solver->cx->names, buffer->name), instruction_text(solver, use));
 	use->accumulator = constraint;
 	solve_pin(solver, buffer);
 	if (!known || layout_equal(known->layout, constraint->layout, NULL) ||
@@ -331,16 +364,20 @@ static bool pin_operand(struct solver *solver, struct gemm_use *use, int which)
 
 	use->operands[which] = constraint;
 	if (buffer->scope != SCOPE_FRAGMENT) {
-		constraint->text = arena_printf(solver->arena, "T.gemm: %s is read by ldmatrix",
-		                                sym_text(solver->cx->names, buffer->name));
+		constraint->text = arena_printf(solver->arena, "T.gemm: %s is read by %s",
+		                                sym_text(solver->cx->names, buffer->name),
+		                                use->plan.wgmma_n ? "wgmma" : "ldmatrix");
 		return true;
 	}
 	constraint->layout = gemm_operand_layout(solver->arena, gemm, &use->plan, which);
-	constraint->text = arena_printf(
-		solver->arena,
-		"T.gemm: %s is operand %c of mma.m%dn%dk%d in registers, %" PRId64 " x %" PRId64 " warps",
-		sym_text(solver->cx->names, buffer->name), which == 0 ? 'A' : 'B', info->m, info->n,
-		info->k, use->plan.warps_m, use->plan.warps_n);
+	constraint->text = arena_printf(solver->arena,
+	                                "T.gemm: %s is operand %c of %s.m%dn%" PRId64
+	                                "k%d in registers, %" PRId64 " x %" PRId64 " warps",
+	                                sym_text(solver->cx->names, buffer->name),
+	                                which == 0 ? 'A' : 'B', use->plan.wgmma_n ? "wgmma" : "mma",
+	                                use->plan.wgmma_n ? (int)WGMMA_M : info->m,
+	                                use->plan.wgmma_n ? use->plan.wgmma_n : info->n, info->k,
+	                                use->plan.warps_m, use->plan.warps_n);
 	use->converts[which] = known && !layout_equal(known->layout, constraint->layout, NULL);
 	solve_pin(solver, buffer);
 	if (!use->converts[which] || !solver->options.strict)
@@ -355,6 +392,14 @@ static enum gemm_policy policy_of(const struct solver *solver, const struct stmt
 	if (solver->trial && solver->trial->gemm == stmt)
 		return solver->trial->policy;
 	return (enum gemm_policy)stmt->as.op.as.gemm.policy;
+}
+
+static const struct layout *accumulator_of(struct solver *solver, const struct gemm_plan *plan)
+{
+	if (plan->wgmma_n)
+		return layout_wgmma_accumulator(solver->arena, (const int64_t[]){ plan->m, plan->n },
+		                                plan->warps_m, plan->warps_n);
+	return layout_mma_accumulator(solver->arena, plan->m, plan->n, plan->warps_m, plan->warps_n);
 }
 
 bool solve_gemm(struct solver *solver, const struct stmt *stmt, int64_t weight)
@@ -382,12 +427,12 @@ bool solve_gemm(struct solver *solver, const struct stmt *stmt, int64_t weight)
 		          (solver->n_threads + LANES - 1) / LANES * LANES);
 		return false;
 	}
-	if (!solve_warp_grid(solver, policy_of(solver, stmt), &use->plan)) {
+	if (!solve_wgmma(solver, policy_of(solver, stmt), use) &&
+	    !solve_warp_grid(solver, policy_of(solver, stmt), &use->plan)) {
 		report_coverage(solver, stmt, use->plan.m, use->plan.n);
 		return false;
 	}
-	use->plan.c = layout_mma_accumulator(solver->arena, use->plan.m, use->plan.n, use->plan.warps_m,
-	                                     use->plan.warps_n);
+	use->plan.c = accumulator_of(solver, &use->plan);
 	vec_push(solver->arena, &solver->gemms, use);
 	return pin_operand(solver, use, 0) && pin_operand(solver, use, 1) &&
 	       pin_accumulator(solver, stmt, use);

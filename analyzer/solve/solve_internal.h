@@ -72,7 +72,8 @@ struct gemm_use {
 	struct gemm_plan plan;
 	int64_t weight;
 	const struct constraint *accumulator, *operands[2];
-	bool converts[2]; /* the operand in registers comes through a conversion */
+	bool converts[2];      /* the operand in registers comes through a conversion */
+	const char *not_wgmma; /* why it uses mma.sync on a target with wgmma; NULL: it does not */
 };
 
 /* A complete choice for one component. */
@@ -139,6 +140,7 @@ struct solver {
 	struct solve_memo *memo; /* its own, or that of the solver whose trial this is */
 	bool exhausted;          /* a limit cut the search short */
 	const struct trial *trial; /* NULL: this is the solution itself */
+	const bool *no_wgmma;      /* by statement id: the gemm uses mma.sync; NULL: none must */
 	struct mismatch *mismatch; /* the first inconsistency met, for the explanation */
 };
 
@@ -214,6 +216,23 @@ void solve_pin(struct solver *solver, const struct buffer *buffer);
 
 /* The policy's warp grid for plan's m and n; false when none covers. */
 bool solve_warp_grid(struct solver *solver, enum gemm_policy policy, struct gemm_plan *plan);
+
+/* The same for the plan's warpgroups of 64 rows and 8 columns. */
+bool solve_group_grid(struct solver *solver, enum gemm_policy policy, struct gemm_plan *plan);
+
+/* ---- solve_wgmma.c ---- */
+
+/* Plans the gemm with warpgroup instructions; false leaves the plan and says why in not_wgmma. */
+bool solve_wgmma(struct solver *solver, enum gemm_policy policy, struct gemm_use *use);
+/* Is the buffer in shared memory an operand of a wgmma? Can all of them read it in this layout? */
+bool solve_wgmma_operand(const struct solver *solver, const struct buffer *buffer);
+bool solve_wgmma_reads(struct solver *solver, const struct buffer *buffer,
+                       const struct layout *layout);
+/*
+ * Decides which gemms use mma.sync although they could use wgmma: fills solver->no_wgmma. Gives the
+ * launch's solution when it is known already, else NULL. The solver is open and has not run.
+ */
+struct solution *solve_choose_wgmma(struct solver *solver);
 
 /* ---- solve_candidates.c ---- */
 

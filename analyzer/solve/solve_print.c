@@ -10,6 +10,7 @@
 #include "analyzer/solve/solve.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const char *status_text(enum solve_status status)
 {
@@ -126,6 +127,22 @@ static void print_conversions(struct buf *out, const struct solution *solution,
 	}
 }
 
+static void print_gemm(struct buf *out, const struct gemm_plan *gemm)
+{
+	const struct mma_shape_info *info = mma_shape_info(gemm->shape);
+
+	if (gemm->wgmma_n)
+		buf_line(out,
+		         "wgmma.m64n%" PRId64 "k%d%s, %" PRId64 " x %" PRId64 " x %" PRId64 ", %" PRId64
+		         " x %" PRId64 " warps",
+		         gemm->wgmma_n, info->k, strchr(info->text, '.'), gemm->m, gemm->n, gemm->k,
+		         gemm->warps_m, gemm->warps_n);
+	else
+		buf_line(out,
+		         "mma.%s, %" PRId64 " x %" PRId64 " x %" PRId64 ", %" PRId64 " x %" PRId64 " warps",
+		         info->text, gemm->m, gemm->n, gemm->k, gemm->warps_m, gemm->warps_n);
+}
+
 static void print_plan(struct buf *out, const struct solution *solution,
                        const struct stmt_plan *plan)
 {
@@ -151,10 +168,7 @@ static void print_plan(struct buf *out, const struct solution *solution,
 		print_layout_line(out, "", plan->as.loop.layout);
 		break;
 	case OP_gemm:
-		buf_line(out,
-		         "mma.%s, %" PRId64 " x %" PRId64 " x %" PRId64 ", %" PRId64 " x %" PRId64 " warps",
-		         mma_shape_info(gemm->shape)->text, gemm->m, gemm->n, gemm->k, gemm->warps_m,
-		         gemm->warps_n);
+		print_gemm(out, gemm);
 		break;
 	case OP_reduce:
 		print_reduce(out, &plan->as.reduce);

@@ -7,7 +7,8 @@
  * between equals: linear, the swizzles, then paddings (which take more bytes); the first that
  * reaches every access's ideal ends the search, since none can do better. Where all leave excess,
  * one more is made for the accesses (solve_swizzle.c). Rows of 72 or 104 float16 elements are such
- * a case without any swizzle: their pitch is an odd multiple of 16 bytes.
+ * a case without any swizzle: their pitch is an odd multiple of 16 bytes. Operands of warpgroup
+ * instructions take only what a matrix descriptor expresses: the swizzles and the core matrices.
  */
 #include "analyzer/solve/solve_internal.h"
 
@@ -41,7 +42,7 @@ static void add_gemm_accesses(struct solver *solver, const struct buffer *buffer
 			const struct region *region = which == 0 ? &gemm->a : &gemm->b;
 			uint32_t n;
 
-			if (region->buffer != buffer)
+			if (region->buffer != buffer || use->plan.wgmma_n)
 				continue;
 			n = access_gemm_operand(&solver->access,
 			                        &(struct operand_ref){ gemm, &use->plan, which, layout },
@@ -113,6 +114,26 @@ struct access_cost solve_count(struct solver *solver, const struct access *acces
 	return *cost;
 }
 
+/* What warpgroup instructions read: the same under every layout that they can read. */
+static void add_wgmma_reads(const struct solver *solver, const struct buffer *buffer,
+                            struct candidate *candidate)
+{
+	for (uint32_t g = 0; g < solver->gemms.n; g++) {
+		const struct gemm_use *use = solver->gemms.p[g];
+		const struct op_gemm *gemm = &use->stmt->as.op.as.gemm;
+
+		for (int which = 0; use->plan.wgmma_n && which < 2; which++) {
+			struct access_cost cost = access_wgmma_count(&use->plan, which);
+
+			if ((which == 0 ? gemm->a.buffer : gemm->b.buffer) != buffer)
+				continue;
+			candidate->wavefronts += use->weight * cost.wavefronts;
+			candidate->ideal += use->weight * cost.ideal;
+			candidate->cost += (double)use->weight * (double)(cost.wavefronts + cost.executions);
+		}
+	}
+}
+
 static struct candidate weigh(struct solver *solver, const struct buffer *buffer,
                               const struct layout *layout, struct access_list *scratch)
 {
@@ -128,6 +149,7 @@ static struct candidate weigh(struct solver *solver, const struct buffer *buffer
 		candidate.ideal += weight * cost.ideal;
 		candidate.cost += (double)weight * (double)(cost.wavefronts + cost.executions);
 	}
+	add_wgmma_reads(solver, buffer, &candidate);
 	return candidate;
 }
 
@@ -147,12 +169,13 @@ const struct layout *solve_nth_layout(struct solver *solver, const struct buffer
 {
 	static const struct {
 		int64_t span, pad;
-	} forms[] = { { 0, 0 }, { 128, 0 }, { 64, 0 }, { 32, 0 }, { 0, 16 }, { 0, 8 }, { 0, 4 } };
+	} forms[] = { { 0, 0 },  { 128, 0 }, { 64, 0 }, { 32, 0 },
+		          { 0, 16 }, { 0, 8 },   { 0, 4 },  { 16, 0 } };
 	int64_t shape[MAX_RANK];
 	uint32_t bits = dtype_bits(buffer->type);
 
 	*end = which == (int)(sizeof(forms) / sizeof(forms[0]));
-	if (*end)
+	if (*end || (forms[which].span == 16 && !solve_wgmma_operand(solver, buffer)))
 		return NULL;
 	for (uint32_t d = 0; d < buffer->rank; d++)
 		shape[d] = buffer_extent(buffer, d);
@@ -219,7 +242,7 @@ static void try_swizzle(struct solver *solver, const struct buffer *buffer,
 
 	list_accesses(solver, buffer, rows, scratch);
 	layout = solve_swizzle(solver, buffer, scratch->items, scratch->n);
-	if (layout)
+	if (layout && solve_wgmma_reads(solver, buffer, layout))
 		insert_candidate(solver, out, weigh(solver, buffer, layout, scratch));
 }
 
@@ -234,7 +257,7 @@ static void solve_buffer(struct solver *solver, const struct buffer *buffer,
 		const struct layout *layout = solve_nth_layout(solver, buffer, which, &end);
 		struct candidate candidate;
 
-		if (!layout)
+		if (!layout || !solve_wgmma_reads(solver, buffer, layout))
 			continue;
 		candidate = weigh(solver, buffer, layout, scratch);
 		insert_candidate(solver, out, candidate);

@@ -227,8 +227,7 @@ static void print_stmatrix(struct buf *out, int n, bool trans)
 	buf_text(out, " \\\n\t             : \"memory\")\n");
 }
 
-/* PTX's name of a type in mma. */
-static const char *mma_type(struct dtype type)
+const char *cuda_mma_type(struct dtype type)
 {
 	if (type.kind == TYPE_BFLOAT)
 		return "bf16";
@@ -247,8 +246,8 @@ void cuda_mma_name(struct buf *out, enum mma_shape shape)
 {
 	const struct mma_shape_info *info = mma_shape_info(shape);
 
-	buf_printf(out, "mma_m%dn%dk%d_%s_%s", info->m, info->n, info->k, mma_type(info->d),
-	           mma_type(info->ab));
+	buf_printf(out, "mma_m%dn%dk%d_%s_%s", info->m, info->n, info->k, cuda_mma_type(info->d),
+	           cuda_mma_type(info->ab));
 }
 
 static void print_mma(struct buf *out, enum mma_shape shape)
@@ -257,7 +256,7 @@ static void print_mma(struct buf *out, enum mma_shape shape)
 	int a = info->a_slots / cuda_slots_per_word(info->ab);
 	int b = info->b_slots / cuda_slots_per_word(info->ab);
 	int d = info->d_slots / cuda_slots_per_word(info->d);
-	const char *ab_type = mma_type(info->ab), *d_type = mma_type(info->d);
+	const char *ab_type = cuda_mma_type(info->ab), *d_type = cuda_mma_type(info->d);
 
 	buf_text(out, "#define ");
 	cuda_mma_name(out, shape);
@@ -295,6 +294,7 @@ static void print_matrix_macros(struct cuda_writer *writer, struct buf *out)
 	for (int shape = 0; shape < N_MMA_SHAPES; shape++)
 		if (writer->uses_mma[shape])
 			print_mma(out, (enum mma_shape)shape);
+	cuda_print_wgmma_macros(writer, out);
 }
 
 /* ---- the rest ---- */

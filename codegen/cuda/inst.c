@@ -56,8 +56,7 @@ static void line_of(struct cuda_writer *writer, struct buf *text)
 
 /* ---- operands ---- */
 
-/* `A_shared + ko % 3 * 16384 + tid * 16` or `&A[by * 128 + tid]`. */
-static void print_address(struct cuda_writer *writer, struct buf *out, const struct waddr *address)
+void cuda_address(struct cuda_writer *writer, struct buf *out, const struct waddr *address)
 {
 	int64_t constant = 1;
 
@@ -74,8 +73,7 @@ static void print_address(struct cuda_writer *writer, struct buf *out, const str
 	buf_char(out, ']');
 }
 
-/* The array element where the operand's slots begin: `&C_local[4 * i]`. */
-static void print_registers(struct cuda_writer *writer, struct buf *out, const struct wregs *regs)
+void cuda_registers(struct cuda_writer *writer, struct buf *out, const struct wregs *regs)
 {
 	uint32_t unit_bits = regs->reg->type.bits > 32 ? regs->reg->type.bits : 32;
 
@@ -84,12 +82,11 @@ static void print_registers(struct cuda_writer *writer, struct buf *out, const s
 	buf_char(out, ']');
 }
 
-/* The same for an operand that must be 32-bit words, as mma's tf32 ones. */
-static void print_words(struct cuda_writer *writer, struct buf *out, const struct wregs *regs)
+void cuda_words(struct cuda_writer *writer, struct buf *out, const struct wregs *regs)
 {
 	if (cuda_reg_word(regs->reg->type) == CUDA_WORD_F32)
 		buf_text(out, "(unsigned *)");
-	print_registers(writer, out, regs);
+	cuda_registers(writer, out, regs);
 }
 
 /* Opens a macro call: its name, and the condition when there is one. */
@@ -140,10 +137,10 @@ static void print_ld(struct cuda_writer *writer, const struct winst *inst)
 		buf_printf(&text, "%s, ", cuda_reg_name(writer, ld->dst.reg));
 		print_part_index(writer, &text, &ld->dst, ld->bytes);
 	} else {
-		print_registers(writer, &text, &ld->dst);
+		cuda_registers(writer, &text, &ld->dst);
 	}
 	buf_text(&text, ", ");
-	print_address(writer, &text, &ld->src);
+	cuda_address(writer, &text, &ld->src);
 	buf_text(&text, ");");
 	line_of(writer, &text);
 }
@@ -159,7 +156,7 @@ static void print_st(struct cuda_writer *writer, const struct winst *inst)
 	cuda_use_access(writer, &access);
 	cuda_access_name(&text, &access);
 	open_call(writer, &text, inst->predicate);
-	print_address(writer, &text, &st->dst);
+	cuda_address(writer, &text, &st->dst);
 	buf_text(&text, ", ");
 	if (st->bytes < 4) {
 		cuda_use(writer, st->bytes == 2 ? HELPER_get16 : HELPER_get8);
@@ -168,7 +165,7 @@ static void print_st(struct cuda_writer *writer, const struct winst *inst)
 		print_part_index(writer, &text, &st->src, st->bytes);
 		buf_char(&text, ')');
 	} else {
-		print_registers(writer, &text, &st->src);
+		cuda_registers(writer, &text, &st->src);
 	}
 	buf_text(&text, ");");
 	line_of(writer, &text);
@@ -184,9 +181,9 @@ static void print_cp_async(struct cuda_writer *writer, const struct winst *inst)
 	writer->uses_cp_async[copy->bytes][is_predicated] = true;
 	buf_printf(&text, "cp_async_%d%s", (int)copy->bytes, is_predicated ? "_if" : "");
 	open_call(writer, &text, inst->predicate);
-	print_address(writer, &text, &copy->dst);
+	cuda_address(writer, &text, &copy->dst);
 	buf_text(&text, ", ");
-	print_address(writer, &text, &copy->src);
+	cuda_address(writer, &text, &copy->src);
 	buf_text(&text, ");");
 	line_of(writer, &text);
 }
@@ -205,14 +202,14 @@ static void print_matrix_move(struct cuda_writer *writer, const struct winst *in
 	           trans ? "_trans" : "");
 	if (is_load) {
 		writer->uses_ldmatrix[n][trans] = true;
-		print_registers(writer, &text, regs);
+		cuda_registers(writer, &text, regs);
 		buf_text(&text, ", ");
-		print_address(writer, &text, address);
+		cuda_address(writer, &text, address);
 	} else {
 		writer->uses_stmatrix[n][trans] = true;
-		print_address(writer, &text, address);
+		cuda_address(writer, &text, address);
 		buf_text(&text, ", ");
-		print_registers(writer, &text, regs);
+		cuda_registers(writer, &text, regs);
 	}
 	buf_text(&text, ");");
 	line_of(writer, &text);
@@ -229,11 +226,11 @@ static void print_mma(struct cuda_writer *writer, const struct winst *inst)
 	writer->uses_mma[shape] = true;
 	cuda_mma_name(&text, shape);
 	buf_char(&text, '(');
-	print_registers(writer, &text, &inst->as.mma.d);
+	cuda_registers(writer, &text, &inst->as.mma.d);
 	buf_text(&text, ", ");
-	print_words(writer, &text, &inst->as.mma.a);
+	cuda_words(writer, &text, &inst->as.mma.a);
 	buf_text(&text, ", ");
-	print_words(writer, &text, &inst->as.mma.b);
+	cuda_words(writer, &text, &inst->as.mma.b);
 	buf_text(&text, ");");
 	line_of(writer, &text);
 }
@@ -333,6 +330,24 @@ static void print_any(struct cuda_writer *writer, const struct winst *inst)
 	case WOP_set:
 	case WOP_shfl_xor:
 		print_slots(writer, inst);
+		break;
+	case WOP_wgmma:
+	case WOP_wgmma_ra:
+		cuda_wgmma(writer, inst);
+		break;
+	case WOP_wgmma_fence:
+		cuda_wgmma_fence(writer, &inst->as.wgmma_fence);
+		break;
+	case WOP_wgmma_commit:
+		cuda_use(writer, HELPER_wgmma_commit);
+		cuda_line(writer, "wgmma_commit();");
+		break;
+	case WOP_wgmma_wait:
+		cuda_wgmma_wait(writer, &inst->as.wgmma_wait);
+		break;
+	case WOP_fence_async:
+		cuda_use(writer, HELPER_fence_async);
+		cuda_line(writer, "fence_async();");
 		break;
 	case N_WOP_KINDS:
 		break;

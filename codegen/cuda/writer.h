@@ -35,6 +35,13 @@ struct cuda_access {
 	int n_words;
 };
 
+/* A macro for one form of warpgroup instruction. */
+struct cuda_wgmma {
+	enum mma_shape shape; /* types and k */
+	int n;
+	bool a_in_registers;
+};
+
 struct cuda_writer {
 	struct cx *cx;
 	struct expr_pool *pool;
@@ -47,6 +54,7 @@ struct cuda_writer {
 	bool uses_ldmatrix[5][2];  /* by matrices; transposed */
 	bool uses_stmatrix[5][2];
 	bool uses_mma[N_MMA_SHAPES];
+	vec_of(struct cuda_wgmma) wgmmas;
 	vec_of(const struct int_table *) tables;
 
 	/* Of the kernel being printed. */
@@ -141,11 +149,25 @@ void cuda_unit_index(struct cuda_writer *writer, struct buf *out, const struct w
 /* ---- inst.c ---- */
 
 void cuda_inst(struct cuda_writer *writer, const struct winst *inst);
+/* `A_shared + ko % 3 * 16384 + tid * 16` or `&A[by * 128 + tid]`. */
+void cuda_address(struct cuda_writer *writer, struct buf *out, const struct waddr *address);
+/* The array element where the operand's slots begin: `&C_local[4 * i]`. */
+void cuda_registers(struct cuda_writer *writer, struct buf *out, const struct wregs *regs);
+/* The same for an operand that must be 32-bit words, as mma's tf32 ones. */
+void cuda_words(struct cuda_writer *writer, struct buf *out, const struct wregs *regs);
 /* `#line` for the statement that follows, when its kernel line is known. */
 void cuda_line_directive(struct cuda_writer *writer);
 /* An indented line of the body, after its #line. */
 void cuda_line(struct cuda_writer *writer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* ---- wgmma.c ---- */
+
+void cuda_wgmma(struct cuda_writer *writer, const struct winst *inst);
+void cuda_wgmma_fence(struct cuda_writer *writer, const struct wop_wgmma_fence *fence);
+void cuda_wgmma_wait(struct cuda_writer *writer, const struct wop_wgmma_wait *wait);
+/* One macro for each form that was used. */
+void cuda_print_wgmma_macros(const struct cuda_writer *writer, struct buf *out);
 
 /* ---- helpers.c ---- */
 
@@ -153,6 +175,7 @@ void cuda_use(struct cuda_writer *writer, enum cuda_helper helper);
 void cuda_use_access(struct cuda_writer *writer, const struct cuda_access *access);
 /* "ld_shared_v4_b32", "st_global_b16_if", "ld_constant_v2_f32". */
 void cuda_access_name(struct buf *out, const struct cuda_access *access);
+const char *cuda_mma_type(struct dtype type); /* PTX's name of a type in mma: "bf16", "tf32" */
 /* "mma_m16n8k16_f32_f16" */
 void cuda_mma_name(struct buf *out, enum mma_shape shape);
 /* All that was used, dependences first. */

@@ -338,6 +338,24 @@ static const struct solution *own_solution(struct arena *arena, const struct sol
 	return own;
 }
 
+/* Notes the pieces that warpgroup instructions read. */
+static void mark_wgmma(void *user, struct stmt *stmt)
+{
+	struct lower *l = user;
+	const struct stmt_plan *plan = &l->solution->plans[stmt->id];
+	const struct op_gemm *gemm = &stmt->as.op.as.gemm;
+
+	if (stmt->kind != STMT_OP || stmt->as.op.kind != OP_gemm || !plan->has_plan ||
+	    !plan->as.gemm.wgmma_n)
+		return;
+	for (int which = 0; which < 2; which++) {
+		const struct wshared *shared = l->shared_of[(which ? gemm->b : gemm->a).buffer->id];
+
+		if (shared)
+			l->wgmma_reads[shared->id] = true;
+	}
+}
+
 static struct warp_program *lower_any(const struct schedule *schedule, bool is_partial,
                                       bool *is_whole)
 {
@@ -360,6 +378,8 @@ static struct warp_program *lower_any(const struct schedule *schedule, bool is_p
 	l.warp->shared_bytes = schedule->shared_bytes;
 	l.hazards = arena_array(cx->arena, struct hazard, l.warp->shareds.n + 1);
 	lower_find_uniform(&l, solution->launch, n);
+	l.wgmma_reads = arena_array(cx->arena, bool, l.warp->shareds.n + 1);
+	tile_walk((struct block *)(uintptr_t)&solution->launch->body, mark_wgmma, &l);
 	for (uint32_t i = 0; i < n; i++)
 		if (in_registers(program->buffers.p[i]->scope) &&
 		    program->buffers.p[i]->launch == solution->launch->index)

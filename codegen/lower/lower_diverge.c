@@ -20,11 +20,13 @@
 
 #include <assert.h>
 
-/* Barriers, and the waits in front of them: each thread waits for the copies that it issued. */
+/* Barriers, and the waits and fences in front of them: each thread waits for the copies that it
+ * issued, and fences what it wrote. */
 static bool is_inserted(const struct lower *l, const struct wnode *node)
 {
 	return node->kind == WNODE_INST &&
-	       (node->as.inst.kind == WOP_barrier || node->as.inst.kind == WOP_cp_async_wait) &&
+	       (node->as.inst.kind == WOP_barrier || node->as.inst.kind == WOP_cp_async_wait ||
+	        node->as.inst.kind == WOP_fence_async) &&
 	       !map_get(&l->written_barriers, node->id);
 }
 

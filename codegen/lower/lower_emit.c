@@ -3,7 +3,7 @@
  *
  * Barriers follow from what touched a piece of shared memory since the last one: a read needs one
  * after a write of the same interval, a write needs one after a read or a write. cp.async needs a
- * wait by the issuing thread before that barrier.
+ * wait by the issuing thread before that barrier, and what wgmma reads a proxy fence.
  */
 #include "codegen/lower/lower_internal.h"
 
@@ -195,6 +195,19 @@ const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer,
 
 /* ---- barriers ---- */
 
+/* What was written to operands of wgmma is fenced before the barrier that lets them be read. */
+static void fence_operands(struct lower *l)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < l->warp->shareds.n; i++) {
+		any |= l->wgmma_reads[i] && l->hazards[i].unfenced;
+		l->hazards[i].unfenced = false;
+	}
+	if (any)
+		lower_inst(l, WOP_fence_async);
+}
+
 static void forget_hazards(struct lower *l)
 {
 	for (uint32_t i = 0; i < l->warp->shareds.n; i++)
@@ -203,14 +216,17 @@ static void forget_hazards(struct lower *l)
 
 void lower_barrier(struct lower *l)
 {
+	fence_operands(l);
 	lower_inst(l, WOP_barrier);
 	forget_hazards(l);
 }
 
 void lower_written_barrier(struct lower *l)
 {
-	struct wnode *node = warp_add_inst(l->warp, l->block, WOP_barrier, l->span);
+	struct wnode *node;
 
+	fence_operands(l);
+	node = warp_add_inst(l->warp, l->block, WOP_barrier, l->span);
 	map_set(l->cx->arena, &l->written_barriers, node->id, node);
 	forget_hazards(l);
 }
@@ -223,6 +239,7 @@ static void wait_async(struct lower *l, const struct wshared *shared)
 	lower_inst(l, WOP_cp_async_wait)->as.cp_async_wait.n_pending = 0;
 	for (uint32_t i = 0; i < l->warp->shareds.n; i++) {
 		l->hazards[i].written |= l->hazards[i].async;
+		l->hazards[i].unfenced |= l->hazards[i].async;
 		l->hazards[i].async = false;
 	}
 }
@@ -248,6 +265,7 @@ void lower_did(struct lower *l, const struct wshared *shared, bool read, bool wr
 	hazard->read |= read;
 	hazard->written |= written;
 	hazard->async |= async;
+	hazard->unfenced |= written || async;
 }
 
 void lower_before_uses(struct lower *l, const struct use_list *uses)
@@ -287,5 +305,6 @@ void lower_merge_hazards(struct lower *l, const struct hazard *other)
 		l->hazards[i].read |= other[i].read;
 		l->hazards[i].written |= other[i].written;
 		l->hazards[i].async |= other[i].async;
+		l->hazards[i].unfenced |= other[i].unfenced;
 	}
 }

@@ -1,5 +1,6 @@
 /*
- * T.gemm on mma.sync: for each k step load the warp's A and B tiles with ldmatrix, then multiply.
+ * T.gemm on mma.sync (on wgmma: lower_wgmma.c): for each k step load the warp's A and B tiles with
+ * ldmatrix, then multiply.
  *
  *     unroll for step in 4:                             # k = 64 in steps of 16
  *         unroll for part in 4: ldmatrix A_frag[part*8..] <- A_shared[...] x4
@@ -202,6 +203,13 @@ void lower_gemm(struct lower *l, struct stmt *stmt)
 	if (!l->solution->plans[stmt->id].has_plan)
 		BUG("gemm at statement %u has no plan", stmt->id);
 	clear_accumulator(l, &gemm, c);
+	if (plan->wgmma_n) {
+		const struct wreg *a = plan->a_is_fragment ? fragment_operand(l, &gemm, plan, 0) : NULL;
+
+		if (a || !plan->a_is_fragment)
+			lower_wgmma(l, &gemm, plan, a);
+		return;
+	}
 	for (int which = 0; which < 2; which++)
 		if (!open_operand(l, &gemm, plan, which, &operands[which]))
 			return;

@@ -11,7 +11,8 @@
 /* What has happened to a piece of shared memory since the last barrier. */
 struct hazard {
 	bool read, written;
-	bool async; /* cp.async into it that nobody has waited for */
+	bool async;    /* cp.async into it that nobody has waited for */
+	bool unfenced; /* written since the last fence.proxy.async; matters to operands of wgmma */
 };
 
 struct lower {
@@ -28,6 +29,7 @@ struct lower {
 	struct expr_subst subst;        /* tile variables -> expressions of the warp program */
 	const struct expr **version_of; /* by buffer id: the version in use, NULL for 0 */
 	struct hazard *hazards;         /* by wshared id */
+	bool *wgmma_reads;              /* by wshared id: an operand of wgmma */
 	bool in_pipeline; /* copies are issued by a pipeline, which commits and waits itself */
 	int n_divergent;  /* ifs and loops around that differ between threads */
 	vec_of(const struct expr *) guards; /* the conditions of those ifs, all true here */
@@ -145,6 +147,9 @@ void lower_convert_end(struct lower *l, const struct converted_list *before);
 /* ---- lower_copy.c, lower_gemm.c, lower_reduce.c, lower_pipeline.c ---- */
 void lower_copy(struct lower *l, struct stmt *stmt);
 void lower_gemm(struct lower *l, struct stmt *stmt);
+/* A gemm with warpgroup instructions, its positions resolved; `a` is A in registers, else NULL. */
+void lower_wgmma(struct lower *l, const struct op_gemm *gemm, const struct gemm_plan *plan,
+                 const struct wreg *a);
 void lower_reduce(struct lower *l, struct stmt *stmt);
 void lower_pipelined(struct lower *l, struct stmt *stmt);
 void lower_loop(struct lower *l, struct stmt *stmt);

@@ -356,7 +356,7 @@ union woperand winst_operand(const struct winst *inst, const struct woperand_inf
 	return operand;
 }
 
-const struct waddr *winst_shared_addr(const struct winst *inst, bool *is_write)
+const struct waddr *winst_shared_nth(const struct winst *inst, uint32_t which, bool *is_write)
 {
 	const struct wop_info *info = wop_info(inst->kind);
 
@@ -366,13 +366,51 @@ const struct waddr *winst_shared_addr(const struct winst *inst, bool *is_write)
 		if (operand->role > WROLE_ADDR_UPDATE)
 			continue;
 		addr = winst_operand(inst, operand).addr;
-		if (addr->space != WSPACE_SHARED)
+		if (addr->space != WSPACE_SHARED || which-- > 0)
 			continue;
 		if (is_write)
 			*is_write = operand->role != WROLE_ADDR_READ;
 		return addr;
 	}
 	return NULL;
+}
+
+const struct waddr *winst_shared_addr(const struct winst *inst, bool *is_write)
+{
+	return winst_shared_nth(inst, 0, is_write);
+}
+
+bool winst_wgmma(const struct winst *inst, struct winst_wgmma *out)
+{
+	const struct wop_wgmma *ss = &inst->as.wgmma;
+	const struct wop_wgmma_ra *rs = &inst->as.wgmma_ra;
+
+	*out = (struct winst_wgmma){ 0 };
+	if (inst->kind == WOP_wgmma) {
+		out->d = &ss->d;
+		out->a = &ss->a;
+		out->b = &ss->b;
+		out->shape = (enum mma_shape)ss->shape;
+		out->n = ss->n;
+		out->a_matrix =
+			(struct wgmma_matrix){ ss->a_mn != 0, 0, ss->a_span, ss->a_leading, ss->a_stride };
+		out->b_matrix =
+			(struct wgmma_matrix){ ss->b_mn != 0, 0, ss->b_span, ss->b_leading, ss->b_stride };
+	} else if (inst->kind == WOP_wgmma_ra) {
+		out->d = &rs->d;
+		out->a_regs = &rs->a;
+		out->b = &rs->b;
+		out->shape = (enum mma_shape)rs->shape;
+		out->n = rs->n;
+		out->b_matrix =
+			(struct wgmma_matrix){ rs->b_mn != 0, 0, rs->b_span, rs->b_leading, rs->b_stride };
+	} else {
+		return false;
+	}
+	if (out->shape < N_MMA_SHAPES)
+		out->a_matrix.elem_bytes = out->b_matrix.elem_bytes =
+			mma_shape_info(out->shape)->ab.bits / 8;
+	return true;
 }
 
 /* ---- the mma shapes ---- */

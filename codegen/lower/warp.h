@@ -36,6 +36,7 @@
 #ifndef TL_LOWER_WARP_H
 #define TL_LOWER_WARP_H
 
+#include "analyzer/layout/wgmma.h"
 #include "analyzer/tile/tile.h"
 
 enum mma_shape {
@@ -278,6 +279,17 @@ union woperand winst_operand(const struct winst *inst, const struct woperand_inf
  * UPDATE.
  */
 const struct waddr *winst_shared_addr(const struct winst *inst, bool *is_write);
+/* The `which`-th of them, from 0; NULL behind the last. */
+const struct waddr *winst_shared_nth(const struct winst *inst, uint32_t which, bool *is_write);
+/* A warpgroup instruction of either form; false for all others. */
+struct winst_wgmma {
+	const struct wregs *d, *a_regs; /* a_regs NULL: A is in shared memory */
+	const struct waddr *a, *b;      /* a NULL: A is in registers */
+	enum mma_shape shape;
+	int64_t n;
+	struct wgmma_matrix a_matrix, b_matrix;
+};
+bool winst_wgmma(const struct winst *inst, struct winst_wgmma *out);
 /* Bytes of shared memory that the address may reach: of all versions. */
 int64_t wshared_bytes(const struct wshared *shared);
 /*

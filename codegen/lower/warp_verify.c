@@ -12,14 +12,14 @@
 
 /* ---- threads that act together ---- */
 
-/* Does the condition differ within a warp at the sample? */
-static bool differs_in_warp(struct wverifier *verifier, const struct expr *e)
+/* Does the condition differ within `n` neighbouring threads (a warp, a warpgroup) at the sample? */
+static bool differs_within(struct wverifier *verifier, const struct expr *e, int64_t n)
 {
 	int64_t *tid = &verifier->values[verifier->program->tid->id], first = 0;
 
 	for (*tid = 0; *tid < verifier->program->n_threads; ++*tid) {
 		int64_t value = expr_eval_int(e, verifier->values);
-		if (*tid % 32 == 0)
+		if (*tid % n == 0)
 			first = value;
 		if ((value != 0) != (first != 0))
 			return true;
@@ -27,7 +27,9 @@ static bool differs_in_warp(struct wverifier *verifier, const struct expr *e)
 	return false;
 }
 
-static void check_uniform(struct wverifier *verifier, const char *what, const struct expr *e)
+/* `n_threads`: how many act together. */
+static void check_uniform(struct wverifier *verifier, const char *what, const struct expr *e,
+                          int64_t n_threads)
 {
 	uint64_t state = 1;
 
@@ -35,35 +37,86 @@ static void check_uniform(struct wverifier *verifier, const char *what, const st
 		return;
 	for (int sample = 0; e->is_index && sample < WVERIFY_SAMPLES; sample++) {
 		wverify_set_sample(verifier, sample, &state);
-		if (!differs_in_warp(verifier, e))
+		if (!differs_within(verifier, e, n_threads))
 			continue;
-		WVERIFY_REPORT(verifier, E0617, "%s under a condition that differs within a warp", what);
+		WVERIFY_REPORT(verifier, E0617, "%s under a condition that differs within a %s", what,
+		               n_threads == WGMMA_THREADS ? "warpgroup" : "warp");
 		return;
 	}
 }
 
-/* Whether all threads come to a barrier is a property of the kernel, proved elsewhere. */
+/* Neighbouring threads that execute the instruction together; 1: each for itself. */
+static int64_t threads_together(enum wop_kind kind)
+{
+	switch (kind) {
+	case WOP_mma:
+	case WOP_ldmatrix:
+	case WOP_stmatrix:
+	case WOP_shfl_xor:
+		return 32;
+	case WOP_wgmma:
+	case WOP_wgmma_ra:
+	case WOP_wgmma_fence:
+	case WOP_wgmma_commit:
+	case WOP_wgmma_wait:
+		return WGMMA_THREADS;
+	case WOP_ld:
+	case WOP_st:
+	case WOP_cp_async:
+	case WOP_cp_async_commit:
+	case WOP_cp_async_wait:
+	case WOP_set:
+	case WOP_barrier: /* whether all threads come to it is proved elsewhere */
+	case WOP_fence_async:
+	case N_WOP_KINDS:
+		break;
+	}
+	return 1;
+}
+
 static void check_convergence(struct wverifier *verifier, const struct winst *inst)
 {
+	int64_t n_threads = threads_together(inst->kind);
 	const char *what = wop_info(inst->kind)->text;
 
-	if (inst->kind != WOP_mma && inst->kind != WOP_ldmatrix && inst->kind != WOP_stmatrix &&
-	    inst->kind != WOP_shfl_xor)
+	if (n_threads == 1)
 		return;
+	if (n_threads == WGMMA_THREADS && verifier->program->n_threads % WGMMA_THREADS != 0)
+		WVERIFY_REPORT(verifier, E0617, "%s with %" PRId64 " threads, no whole warpgroups", what,
+		               verifier->program->n_threads);
 	for (uint32_t i = 0; i < verifier->n_guards; i++)
-		check_uniform(verifier, what, verifier->guards[i].e);
+		check_uniform(verifier, what, verifier->guards[i].e, n_threads);
 	if (inst->predicate)
-		check_uniform(verifier, what, inst->predicate);
+		check_uniform(verifier, what, inst->predicate, n_threads);
 }
 
 /* ---- copies, commits, waits ---- */
+
+/* The three steps of what runs on its own, and how each is called. */
+struct async_words {
+	enum wop_kind begin[2], commit, wait;
+	const char *what;
+};
+
+static const struct async_words async_words[] = {
+	{ { WOP_cp_async, WOP_cp_async }, WOP_cp_async_commit, WOP_cp_async_wait, "copy" },
+	{ { WOP_wgmma, WOP_wgmma_ra }, WOP_wgmma_commit, WOP_wgmma_wait, "product" },
+};
+
+static const struct async_words *async_words_of(enum wop_kind kind)
+{
+	for (size_t i = 0; i < sizeof(async_words) / sizeof(*async_words); i++)
+		if (kind == async_words[i].begin[0] || kind == async_words[i].begin[1] ||
+		    kind == async_words[i].commit || kind == async_words[i].wait)
+			return &async_words[i];
+	return NULL;
+}
 
 static void note_copy(struct wverifier *verifier, const struct winst *inst)
 {
 	struct copy_event event = { inst->kind, verifier->span, verifier->at, verifier->loop_begin };
 
-	if (inst->kind != WOP_cp_async && inst->kind != WOP_cp_async_commit &&
-	    inst->kind != WOP_cp_async_wait)
+	if (!async_words_of(inst->kind))
 		return;
 	if (!verifier->n_loops)
 		event.loop_begin = event.at;
@@ -80,12 +133,12 @@ static bool has_later(const struct wverifier *verifier, const struct copy_event 
 	return false;
 }
 
-static bool has_commit_for(const struct wverifier *verifier, const struct copy_event *wait)
+static bool has_commit_for(const struct wverifier *verifier, const struct copy_event *wait,
+                           enum wop_kind commit)
 {
 	for (uint32_t i = 0; i < verifier->copies.n; i++) {
 		const struct copy_event *event = &verifier->copies.p[i];
-		if (event->kind == WOP_cp_async_commit &&
-		    (event->at < wait->at || wait->loop_begin < wait->at))
+		if (event->kind == commit && (event->at < wait->at || wait->loop_begin < wait->at))
 			return true;
 	}
 	return false;
@@ -95,13 +148,16 @@ static void check_copies(struct wverifier *verifier)
 {
 	for (uint32_t i = 0; i < verifier->copies.n; i++) {
 		const struct copy_event *event = &verifier->copies.p[i];
+		const struct async_words *words = async_words_of(event->kind);
+		const char *commit = wop_info(words->commit)->text, *wait = wop_info(words->wait)->text;
 		verifier->span = event->span;
-		if (event->kind == WOP_cp_async && !has_later(verifier, event, WOP_cp_async_commit))
-			WVERIFY_REPORT(verifier, E0618, "no cp.async.commit follows this copy");
-		if (event->kind == WOP_cp_async_commit && !has_later(verifier, event, WOP_cp_async_wait))
-			WVERIFY_REPORT(verifier, E0618, "no cp.async.wait follows this commit");
-		if (event->kind == WOP_cp_async_wait && !has_commit_for(verifier, event))
+		if (event->kind == words->commit && !has_later(verifier, event, words->wait))
+			WVERIFY_REPORT(verifier, E0618, "no %s follows this commit", wait);
+		else if (event->kind == words->wait && !has_commit_for(verifier, event, words->commit))
 			WVERIFY_REPORT(verifier, E0618, "nothing was committed before this wait");
+		else if (event->kind != words->commit && event->kind != words->wait &&
+		         !has_later(verifier, event, words->commit))
+			WVERIFY_REPORT(verifier, E0618, "no %s follows this %s", commit, words->what);
 	}
 }
 

@@ -18,7 +18,7 @@ struct wguard {
 	bool is_extent; /* a loop's trip count or a while's condition: matters to convergence only */
 };
 
-/* cp.async, commit and wait in program order. */
+/* What begins, commits and awaits copies and wgmma, in program order. */
 struct copy_event {
 	enum wop_kind kind;
 	struct span span;

@@ -317,6 +317,8 @@ static int64_t access_bytes(const struct winst *inst)
 		return inst->as.cp_async.bytes;
 	case WOP_ldmatrix:
 	case WOP_stmatrix:
+	case WOP_wgmma: /* a descriptor counts in units of 16 bytes */
+	case WOP_wgmma_ra:
 		return 16;
 	case WOP_cp_async_commit:
 	case WOP_cp_async_wait:
@@ -324,6 +326,10 @@ static int64_t access_bytes(const struct winst *inst)
 	case WOP_mma:
 	case WOP_set:
 	case WOP_shfl_xor:
+	case WOP_wgmma_fence:
+	case WOP_wgmma_commit:
+	case WOP_wgmma_wait:
+	case WOP_fence_async:
 	case N_WOP_KINDS:
 		break;
 	}
@@ -427,6 +433,59 @@ static void check_shfl(struct wverifier *verifier, const struct wop_shfl_xor *sh
 		WVERIFY_REPORT(verifier, E0610, "a shuffle between different slots or types");
 }
 
+/* Strides are 14 bits in units of 16 bytes; mn-major operands have 16 bits. */
+static void check_matrix_operand(struct wverifier *verifier, const struct wgmma_matrix *matrix)
+{
+	enum { STRIDE_LIMIT = 1 << 18 };
+
+	check_number(verifier, is_one_of(matrix->span, 16, 128), "span", matrix->span);
+	check_number(verifier,
+	             matrix->leading >= 0 && matrix->leading % 16 == 0 &&
+	                 matrix->leading < STRIDE_LIMIT,
+	             "leading", matrix->leading);
+	check_number(verifier,
+	             matrix->stride >= 0 && matrix->stride % 16 == 0 && matrix->stride < STRIDE_LIMIT,
+	             "stride", matrix->stride);
+	check_number(verifier, !matrix->mn_major || matrix->elem_bytes == 2, "mn", matrix->mn_major);
+}
+
+/* The swizzle acts on absolute addresses, so the piece must start where its pattern does. */
+static void check_base(struct wverifier *verifier, const struct waddr *addr,
+                       const struct wgmma_matrix *matrix)
+{
+	int64_t align = wgmma_alignment(matrix);
+
+	if (addr->space == WSPACE_SHARED && addr->shared->offset_bytes % align != 0)
+		WVERIFY_REPORT(verifier, E0615,
+		               "a swizzle of %" PRId64 " bytes from byte %" PRId64
+		               ", which is no multiple of %" PRId64,
+		               matrix->span, addr->shared->offset_bytes, align);
+}
+
+static void check_wgmma(struct wverifier *verifier, const struct winst *inst)
+{
+	const struct mma_shape_info *shape;
+	struct winst_wgmma op;
+
+	(void)winst_wgmma(inst, &op);
+	if (op.shape >= N_MMA_SHAPES) {
+		check_number(verifier, false, "shape", op.shape);
+		return;
+	}
+	shape = mma_shape_info(op.shape);
+	check_number(verifier, op.n >= 8 && wgmma_split(op.n, shape->d.kind == TYPE_INT) == op.n, "n",
+	             op.n);
+	check_fragment(verifier, op.d, shape->d, op.n / 2);
+	if (op.a_regs)
+		check_fragment(verifier, op.a_regs, shape->ab, shape->a_slots);
+	else {
+		check_matrix_operand(verifier, &op.a_matrix);
+		check_base(verifier, op.a, &op.a_matrix);
+	}
+	check_matrix_operand(verifier, &op.b_matrix);
+	check_base(verifier, op.b, &op.b_matrix);
+}
+
 void wverify_sizes(struct wverifier *verifier, const struct winst *inst)
 {
 	switch (inst->kind) {
@@ -463,8 +522,19 @@ void wverify_sizes(struct wverifier *verifier, const struct winst *inst)
 	case WOP_shfl_xor:
 		check_shfl(verifier, &inst->as.shfl_xor);
 		break;
+	case WOP_wgmma:
+	case WOP_wgmma_ra:
+		check_wgmma(verifier, inst);
+		break;
+	case WOP_wgmma_wait:
+		check_number(verifier, inst->as.wgmma_wait.n_pending >= 0, "n_pending",
+		             inst->as.wgmma_wait.n_pending);
+		break;
 	case WOP_cp_async_commit:
 	case WOP_barrier:
+	case WOP_wgmma_fence:
+	case WOP_wgmma_commit:
+	case WOP_fence_async:
 	case N_WOP_KINDS:
 		break;
 	}

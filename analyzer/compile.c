@@ -245,7 +245,7 @@ bool compile_load(struct compile *compile, const char *path)
 	return true;
 }
 
-bool compile_run(struct compile *compile, const char *last)
+static bool run_passes(struct compile *compile, const char *last)
 {
 	for (const struct pass *pass = passes; pass->name; pass++) {
 		if (!pass->run(compile) || compile->cx.diags.n_errors)
@@ -256,7 +256,9 @@ bool compile_run(struct compile *compile, const char *last)
 	return true;
 }
 
-struct compile *compile_own(const struct compile *parity)
+/* The same file and options with the solver's layouts in place of TileLang's, up to the accesses;
+ * NULL when that fails (its diagnostics are dropped). */
+static struct compile *compile_own(const struct compile *parity)
 {
 	const struct source *source = source_get(&parity->cx.sources, parity->file);
 	struct compile_options options = parity->options;
@@ -265,5 +267,46 @@ struct compile *compile_own(const struct compile *parity)
 	options.parity = false;
 	own = compile_open(parity->cx.arena, &options);
 	own->file = source_add(own->cx.arena, &own->cx.sources, source->path, source->text);
-	return compile_run(own, "accesses") ? own : NULL;
+	if (!run_passes(own, "accesses"))
+		return NULL;
+	for (uint32_t i = 0; i < own->launches.n; i++)
+		if (!own->launches.p[i]->warp)
+			return NULL;
+	return own;
+}
+
+/* The solver's layouts of shared buffers by id: both compiles read the same text alike. */
+static const struct layout **own_layouts(const struct compile *compile, uint32_t launch)
+{
+	const struct compile *own = compile->own;
+	uint32_t n = compile->program->buffers.n;
+	const struct layout **layouts = arena_array(compile->cx.arena, const struct layout *, n + 1);
+
+	if (!own || own->program->buffers.n != n || own->launches.n != compile->launches.n)
+		return NULL;
+	for (uint32_t i = 0; i < n; i++)
+		if (own->program->buffers.p[i]->scope == SCOPE_SHARED)
+			layouts[i] = own->launches.p[launch]->solution->buffers[i].layout;
+	return layouts;
+}
+
+/* What the solver makes of the kernel, and the edits that its layouts suggest. */
+static void compare_own(struct compile *compile)
+{
+	compile->own = compile_own(compile);
+	for (uint32_t i = 0; i < compile->launches.n; i++) {
+		struct parity *parity = compile->launches.p[i]->parity;
+
+		if (parity)
+			parity_find_fixes(parity, own_layouts(compile, i), &compile->options.assumed);
+	}
+}
+
+bool compile_run(struct compile *compile, const char *last)
+{
+	bool ok = run_passes(compile, last);
+
+	if (compile->options.parity && !last && compile->program)
+		compare_own(compile);
+	return ok;
 }

@@ -46,6 +46,9 @@ struct compile {
 	struct frontend_result frontend;
 	struct tile_program *program;
 	vec_of(struct launch_result *) launches;
+	/* with options.parity, after all passes: the same kernel with the solver's layouts, up to its
+	 * accesses; NULL when that fails */
+	struct compile *own;
 };
 
 /* A pass: its name is the name of its dump (`--dump=NAME`, `emit --stage=NAME`). */
@@ -63,9 +66,6 @@ struct compile *compile_open(struct arena *arena, const struct compile_options *
 /* Reads `path` ("-" is standard input) and registers it as the file; false with E07xx/E09xx
  * diagnostics. */
 bool compile_load(struct compile *compile, const char *path);
-/* The same file and options with the solver's layouts in place of TileLang's, up to the accesses;
- * NULL when that fails (its diagnostics are dropped). */
-struct compile *compile_own(const struct compile *parity);
 /* Runs the passes up to and including `last` (NULL: all). False when one failed; diagnostics are in
  * compile->cx. */
 bool compile_run(struct compile *compile, const char *last);

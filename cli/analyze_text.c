@@ -353,6 +353,7 @@ static void access_row(struct text *text, struct table *table, const struct acce
 	bool exact = site->wavefronts == site->wavefronts_max;
 	enum table_style style = site->excess > 0 ? STYLE_BAD : STYLE_PLAIN;
 	const char *fix = describe_fix(text->compile, text->launch, site);
+	const char *cause = describe_cause(text->compile, site);
 
 	if (new_line)
 		table_note(table, STYLE_DIM,
@@ -371,6 +372,8 @@ static void access_row(struct text *text, struct table *table, const struct acce
 	table_addf(table, style, "%d", site->ways);
 	if (site->excess > 0 && site->reason)
 		note(text, table, STYLE_WARN, "      why: ", site->reason);
+	if (cause)
+		note(text, table, STYLE_WARN, "      cause: ", cause);
 	if (fix)
 		note(text, table, STYLE_WARN, "      fix: ", fix);
 }

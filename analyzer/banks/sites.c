@@ -328,9 +328,9 @@ static uint32_t lanes_that_meet(const struct bank_access *access, const int64_t 
 
 /* "lanes 0, 1, 2, 3, ... of warp 0 meet in bank 0 at bytes 0, 128, 256, 384, ... of A_shared (8
  * ways)" */
-static const char *explain(struct arena *arena, const struct site_query *query, const char *buffer)
+static const char *explain(struct arena *arena, struct site_query *query, const char *buffer)
 {
-	const struct site_worst *worst = &query->worst;
+	struct site_worst *worst = &query->worst;
 	bool in_source = worst->result.in_source;
 	const int64_t *offsets = in_source ? worst->sources : worst->access.offsets;
 	int32_t bank = (int32_t)(offsets[worst->result.lane_a] >> 2 & 31);
@@ -347,6 +347,8 @@ static const char *explain(struct arena *arena, const struct site_query *query, 
 			__builtin_popcount(worst->access.mask), worst->warp);
 	first -= first % lanes_in_phase(&worst->access);
 	n = lanes_that_meet(&worst->access, offsets, first, bank, lanes);
+	if (n > 1 && !in_source)
+		worst->meet_bytes = offsets[lanes[1]] - offsets[lanes[0]];
 	buf_text(&text, "lanes ");
 	for (uint32_t i = 0; i < n && i < MAX_NAMED_LANES; i++)
 		buf_printf(&text, "%s%u", i ? ", " : "", lanes[i]);
@@ -388,9 +390,12 @@ static void add_counts(struct access_site *site, const struct site_query *query,
 	if (query->ways > site->ways) {
 		site->ways = query->ways;
 		site->reason = reason ? reason : site->reason;
+		site->meet_bytes = reason ? query->worst.meet_bytes : site->meet_bytes;
 	}
-	if (!site->reason)
+	if (!site->reason) {
 		site->reason = reason;
+		site->meet_bytes = query->worst.meet_bytes;
+	}
 }
 
 /* Adds to the row of the key's line, buffer and instruction. */

@@ -29,6 +29,7 @@ struct access_site {
 	 * offsets), else NULL.
 	 */
 	const char *reason;
+	int64_t meet_bytes; /* between the first two lanes that it names; 0: none, or in the source */
 };
 
 struct access_table {

@@ -37,6 +37,7 @@ struct site_worst {
 	struct bank_result result;
 	int64_t sources[32];
 	uint32_t warp;
+	int64_t meet_bytes; /* explain's: between the first two lanes that meet in shared memory */
 };
 
 struct site_query {

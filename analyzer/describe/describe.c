@@ -210,6 +210,8 @@ const char *describe_fix(const struct compile *compile, const struct launch_resu
 
 	if (site->excess <= 0)
 		return NULL;
+	if (launch->parity)
+		return describe_edit(compile, launch, site);
 	if (strncmp(site->instruction, "cp.async.", 9) == 0 && site->bytes_per_thread < 16)
 		return arena_printf(
 			arena,

@@ -45,13 +45,20 @@ const char *describe_workspace(const struct launch_result *launch,
 
 /* "mma.m16n8k16", "wgmma.m64n128k16" */
 void describe_instruction(struct buf *out, const struct gemm_plan *plan);
+/* Why an access wastes wavefronts, in one sentence: what is moved, how its lanes meet in a bank; NULL
+ * when there is no excess. */
+const char *describe_cause(const struct compile *compile, const struct access_site *site);
 /* What to do about an access with excess, in one sentence; NULL when nothing is known to help or
- * there is no excess. */
+ * there is no excess. Of TileLang's code: the edit, what it leaves, and what the solver would. */
 const char *describe_fix(const struct compile *compile, const struct launch_result *launch,
                          const struct access_site *site);
 
 /* "copy", "gemm", ..., "parallel", "loop", "if": the word for a statement. */
 const char *describe_stmt(const struct stmt *stmt);
+
+/* describe_fix of TileLang's code. */
+const char *describe_edit(const struct compile *compile, const struct launch_result *launch,
+                          const struct access_site *site);
 
 /* Counts over all launches, for a summary. */
 struct describe_totals {
@@ -74,7 +81,7 @@ struct describe_side {
 	bool has_cycles; /* everything that counts is modelled, at least as an interval */
 	double cycles, cycles_max;
 };
-/* Of a compile with options.parity: both sides of the same kernel. Compiles it anew. */
+/* Of a compile with options.parity that ran all passes: both sides of the same kernel. */
 struct describe_savings {
 	struct describe_side tilelang, own;
 };

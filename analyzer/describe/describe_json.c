@@ -289,6 +289,7 @@ static void json_access(struct json *json, const struct compile *compile,
 {
 	bool exact = site->wavefronts >= 0 && site->wavefronts_max == site->wavefronts;
 	const char *fix = describe_fix(compile, launch, site);
+	const char *cause = describe_cause(compile, site);
 
 	json_object(json);
 	json_kint(json, "line", site->line);
@@ -306,6 +307,8 @@ static void json_access(struct json *json, const struct compile *compile,
 	}
 	if (site->excess > 0 && site->reason)
 		json_kstring(json, "reason", site->reason);
+	if (cause)
+		json_kstring(json, "cause", cause);
 	if (fix)
 		json_kstring(json, "fix", fix);
 	json_launch(json, launch);

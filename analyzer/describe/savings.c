@@ -59,15 +59,11 @@ static bool stands(const struct compile *compile)
 struct describe_savings describe_savings(const struct compile *parity)
 {
 	struct describe_savings savings = { 0 };
-	const struct compile *own;
 
 	assert(parity->options.parity);
-	if (!parity->program)
-		return savings;
-	if (stands(parity))
+	if (parity->program && stands(parity))
 		savings.tilelang = side_of(parity);
-	own = compile_own(parity);
-	if (own)
-		savings.own = side_of(own);
+	if (parity->own)
+		savings.own = side_of(parity->own);
 	return savings;
 }

@@ -181,6 +181,9 @@ struct layout *layout_reduce(struct arena *arena, const struct layout *source, u
 /* ---- text ---- */
 
 void layout_print(struct buf *out, const struct layout *layout);
+/* A memory layout as T.Layout's function of i, j, ...: "lambda i, j: i * 72 + j". False when it has
+ * no such short form (tables, elements that are no whole bytes); nothing is printed then. */
+bool layout_print_python(struct buf *out, const struct layout *layout);
 /* NULL with a diagnostic (E04..) at the position in source `file`. */
 struct layout *layout_parse(struct cx *cx, uint32_t file, uint32_t *position);
 /* CSV of the `layout` verb: header and one row an element in row-major order, replica outermost. */

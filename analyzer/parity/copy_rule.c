@@ -86,6 +86,15 @@ static bool is_contiguous(const struct region *region)
 	return true;
 }
 
+/* Can TMA write the layout that the kernel gives the tile: no swizzle, or one of 32 to 128 bytes? */
+static bool fits_tma(const struct buffer *buffer)
+{
+	const struct layout *layout = buffer->annotation;
+
+	return !layout || layout->n_xors == 0 ||
+	       (layout->n_xors == 1 && layout->xors[0].to_bit == 4 && layout->xors[0].from_bit == 7);
+}
+
 void parity_copy_facts(struct pinfer *infer, struct pop *op)
 {
 	const struct op_copy *copy = &op->copy_op;
@@ -109,7 +118,7 @@ void parity_copy_facts(struct pinfer *infer, struct pop *op)
 	op->copy.store_1d = is_store && flat;
 	op->copy.bulk_load = is_load && possible && row_fits(global);
 	op->copy.bulk_store = is_store && possible && row_fits(global);
-	if (parity_config(infer, "tl.disable_tma_lower"))
+	if (parity_config(infer, "tl.disable_tma_lower") || (is_store && !fits_tma(shared->buffer)))
 		op->copy.store_1d = op->copy.bulk_store = false;
 	op->copy.shared_is_whole = n_region_elems(shared) == buffer_n_elems(shared->buffer);
 }

@@ -21,12 +21,21 @@ struct assumed_data {
 	bool bool_value;
 };
 
+/* A layout that takes excess wavefronts away, found by trying it on the model. */
+struct parity_fix {
+	const struct buffer *buffer;
+	const struct layout *layout;
+	const char *edit;     /* the statement to add: "T.annotate_layout({...})" */
+	int64_t excess, left; /* of all accesses of the launch, as it is and with this one edit */
+};
+
 /* What TileLang makes of one launch. */
 struct parity {
 	struct solution *solution;  /* layouts of all buffers, plans of gemms and partitioned loops */
 	struct schedule *schedule;  /* versions and places; pipelines with their stages */
 	int64_t n_producer_threads; /* added in front of the block's own; 0 none */
 	struct access_table accesses;
+	vec_of(struct parity_fix) fixes; /* parity_find_fixes */
 	struct pinfer *model;
 };
 
@@ -40,6 +49,15 @@ struct parity *parity_tilelang(struct tile_program *program, const struct launch
 const char *parity_workspace_name(struct cx *cx, const struct stmt *stmt);
 /* The shared-memory accesses of the generated code; the solution must stand. */
 void parity_accesses(struct parity *parity, const struct assumed_data *assumed);
+/*
+ * For each shared buffer at whose accesses wavefronts are wasted: the layout, of TileLang's swizzles,
+ * a padding, and `own` (the solver's; by buffer id, NULL entries: none), with which its code wastes
+ * least. Every one is tried as an annotation. The accesses must be counted.
+ */
+void parity_find_fixes(struct parity *parity, const struct layout *const *own,
+                       const struct assumed_data *assumed);
+/* NULL when none is known for the buffer. */
+const struct parity_fix *parity_fix_of(const struct parity *parity, const struct buffer *buffer);
 /*
  * All that the generated code asks of memory, as its text has it: what the C compiler then keeps in
  * registers (docs/parity.md) counts here, so that it compares with code of which nothing is kept.

@@ -25,6 +25,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 enum { WIDTH = 100 };
@@ -182,12 +183,32 @@ static const char *saved_text(struct text *text, int64_t theirs, int64_t own, co
 	                    count_text(text->arena, theirs), what);
 }
 
-/* What layouts of the solver's own would save beside TileLang's. */
+/* Excess, cycles and bytes that the solver's layouts save. */
+static void summary_saved(struct text *text, const struct describe_savings *savings)
+{
+	const struct describe_side *theirs = &savings->tilelang, *own = &savings->own;
+	double cycles = describe_saved_cycles(savings);
+
+	buf_text(text->out, "  saves          ");
+	if (theirs->counted_grid == own->counted_grid) {
+		style_text(text->out, own->excess < theirs->excess ? STYLE_GOOD : STYLE_PLAIN, text->colour,
+		           saved_text(text, theirs->excess, own->excess, "excess wavefronts"));
+		buf_text(text->out, ", ");
+	}
+	if (!isnan(cycles))
+		buf_printf(
+			text->out, "%s, ",
+			saved_text(text, (int64_t)(theirs->cycles + 0.5), (int64_t)(own->cycles_max + 0.5),
+		               theirs->cycles_grid ? "predicted cycles" : "predicted cycles of a block"));
+	buf_printf(text->out, "%s\n",
+	           saved_text(text, theirs->shared_bytes, own->shared_bytes, "bytes of shared memory"));
+}
+
+/* The solver's own layouts beside TileLang's. */
 static void summary_own(struct text *text)
 {
 	struct describe_savings savings;
-	const struct describe_side *theirs = &savings.tilelang, *own = &savings.own;
-	bool fewer;
+	const struct describe_side *own = &savings.own;
 
 	if (!text->compile->options.parity)
 		return;
@@ -198,23 +219,11 @@ static void summary_own(struct text *text)
 		         "not known: without --parity this version does not compile the kernel\n");
 		return;
 	}
-	fewer = own->excess < theirs->excess;
-	buf_printf(text->out, "%s wavefronts, %s excess, %s B shared",
+	buf_printf(text->out, "%s wavefronts, %s excess, %s B shared%s\n",
 	           count_text(text->arena, own->wavefronts), count_text(text->arena, own->excess),
-	           count_text(text->arena, own->shared_bytes));
-	if (own->has_cycles && theirs->has_cycles)
-		buf_printf(text->out, "; cycles %s, TileLang's %s",
-		           count_text(text->arena, (int64_t)(own->cycles_max + 0.5)),
-		           count_text(text->arena, (int64_t)(theirs->cycles + 0.5)));
-	buf_text(text->out, "\n  saves          ");
-	style_text(text->out, fewer ? STYLE_GOOD : STYLE_PLAIN, text->colour,
-	           saved_text(text, theirs->excess, own->excess, "excess wavefronts"));
-	if (own->has_cycles && theirs->has_cycles && theirs->counted_grid == own->counted_grid)
-		buf_printf(text->out, ", %s",
-		           saved_text(text, (int64_t)(theirs->cycles + 0.5),
-		                      (int64_t)(own->cycles_max + 0.5), "predicted cycles"));
-	buf_printf(text->out, ", %s\n",
-	           saved_text(text, theirs->shared_bytes, own->shared_bytes, "bytes of shared memory"));
+	           count_text(text->arena, own->shared_bytes),
+	           own->counted_grid ? "" : ", of one block");
+	summary_saved(text, &savings);
 }
 
 /* How many properties are proved, violated, not proved. */

@@ -89,8 +89,11 @@ static void count_global(struct walker *walker, const struct winst *inst,
                          const struct waddr *global)
 {
 	struct traffic *traffic = walker->traffic;
-	const struct site_query *query = run_query(walker, inst, global);
+	const struct site_query *query;
 
+	if (!expr_uses(global->offset, walker->program->tid))
+		return;
+	query = run_query(walker, inst, global);
 	traffic->global_instructions += query->executions;
 	traffic->global_sectors +=
 		query->address ? query->sectors : query->executions * query->access.bytes;

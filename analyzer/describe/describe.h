@@ -77,15 +77,20 @@ struct describe_side {
 	bool is_known; /* it compiles */
 	bool counted_grid;
 	int64_t wavefronts, ideal, excess, shared_bytes;
-	bool is_exact;   /* all wavefronts are; else the sums are of those that are */
-	bool has_cycles; /* everything that counts is modelled, at least as an interval */
+	bool is_exact;    /* all wavefronts are; else the sums are of those that are */
+	bool has_cycles;  /* everything that counts is modelled, at least as an interval */
+	bool cycles_grid; /* over the grid: nothing that counts depends on data */
 	double cycles, cycles_max;
+	/* what the cycles are made of besides shared memory */
+	int64_t global_instructions, global_sectors, shuffles, exchange_barriers;
 };
 /* Of a compile with options.parity that ran all passes: both sides of the same kernel. */
 struct describe_savings {
 	struct describe_side tilelang, own;
 };
 struct describe_savings describe_savings(const struct compile *parity);
+/* Cycles that are saved at least; NaN when one side is not known or the two are not counted alike. */
+double describe_saved_cycles(const struct describe_savings *savings);
 
 /*
  * The document's keys "file" to "properties" into the open object; what the passes did not reach is

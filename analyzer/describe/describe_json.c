@@ -401,37 +401,42 @@ static void json_side(struct json *json, const char *key, const struct describe_
 	json_kint(json, "shared_ideal", side->ideal);
 	json_kint(json, "shared_excess", side->excess);
 	json_kint(json, "shared_bytes", side->shared_bytes);
+	json_kstring(json, "cycles_counted", side->cycles_grid ? "grid" : "block");
 	json_kdouble(json, "cycles", exact ? side->cycles : (double)NAN);
 	if (side->has_cycles && !exact) {
 		json_kdouble(json, "cycles_min", side->cycles);
 		json_kdouble(json, "cycles_max", side->cycles_max);
 	}
+	json_kint(json, "global_instructions", side->global_instructions);
+	json_kint(json, "global_sectors", side->global_sectors);
+	json_kint(json, "shuffles", side->shuffles);
+	json_kint(json, "exchange_barriers", side->exchange_barriers);
 	json_end(json);
 }
 
-/* What the solver's layouts save beside TileLang's, at least; negative where they cost more. */
+/* What the solver's layouts save beside TileLang's, at least; negative where they cost more, null
+ * where the two are not counted alike. */
 static void json_savings(struct json *json, const struct compile *compile)
 {
 	struct describe_savings savings = describe_savings(compile);
 	const struct describe_side *theirs = &savings.tilelang, *own = &savings.own;
-	bool comparable =
-		theirs->is_known && own->is_known && theirs->counted_grid == own->counted_grid;
+	bool alike = theirs->counted_grid == own->counted_grid;
 
 	json_key(json, "savings");
 	json_object(json);
 	json_side(json, "tilelang", theirs);
 	json_side(json, "own", own);
 	json_key(json, "saved");
-	if (!comparable) {
+	if (!theirs->is_known || !own->is_known) {
 		json_null(json);
 	} else {
 		json_object(json);
-		json_kint(json, "shared_wavefronts", theirs->wavefronts - own->wavefronts);
-		json_kint(json, "shared_excess", theirs->excess - own->excess);
+		if (alike) {
+			json_kint(json, "shared_wavefronts", theirs->wavefronts - own->wavefronts);
+			json_kint(json, "shared_excess", theirs->excess - own->excess);
+		}
 		json_kint(json, "shared_bytes", theirs->shared_bytes - own->shared_bytes);
-		json_kdouble(json, "cycles",
-		             theirs->has_cycles && own->has_cycles ? theirs->cycles - own->cycles_max
-		                                                   : (double)NAN);
+		json_kdouble(json, "cycles", describe_saved_cycles(&savings));
 		json_end(json);
 	}
 	json_end(json);

@@ -5,6 +5,7 @@
 #include "analyzer/describe/describe.h"
 
 #include <assert.h>
+#include <math.h>
 
 static void add_launch(struct describe_side *side, const struct launch_result *launch)
 {
@@ -18,14 +19,20 @@ static void add_traffic(struct describe_side *side, const struct compile *compil
                         const struct launch_result *launch)
 {
 	struct traffic traffic = { 0 };
+	bool grid = launch->accesses.counted_grid;
 	double cycles;
 
 	if (launch->parity)
-		parity_traffic(launch->parity, &compile->options.assumed, &traffic);
+		grid = parity_traffic(launch->parity, &traffic);
 	else
 		traffic_count(launch->warp, &launch->accesses, compile->cx.arena, &traffic);
+	side->cycles_grid &= grid;
 	side->has_cycles &= traffic.n_not_modelled == 0;
 	cycles = traffic_cycles(&traffic, compile->options.target, launch_n_threads(launch->launch));
+	side->global_instructions += traffic.global_instructions;
+	side->global_sectors += traffic.global_sectors;
+	side->shuffles += traffic.shuffles;
+	side->exchange_barriers += traffic.barriers;
 	side->cycles += cycles;
 	side->cycles_max += cycles + (double)traffic.wavefronts_open;
 }
@@ -34,7 +41,9 @@ static void add_traffic(struct describe_side *side, const struct compile *compil
 static struct describe_side side_of(const struct compile *compile)
 {
 	struct describe_totals totals = describe_totals(compile);
-	struct describe_side side = { .is_known = true, .counted_grid = true, .has_cycles = true };
+	struct describe_side side = {
+		.is_known = true, .counted_grid = true, .has_cycles = true, .cycles_grid = true
+	};
 
 	side.wavefronts = totals.wavefronts;
 	side.ideal = totals.ideal;
@@ -66,4 +75,13 @@ struct describe_savings describe_savings(const struct compile *parity)
 	if (parity->own)
 		savings.own = side_of(parity->own);
 	return savings;
+}
+
+double describe_saved_cycles(const struct describe_savings *savings)
+{
+	const struct describe_side *theirs = &savings->tilelang, *own = &savings->own;
+
+	if (!theirs->has_cycles || !own->has_cycles || theirs->cycles_grid != own->cycles_grid)
+		return (double)NAN;
+	return theirs->cycles - own->cycles_max;
 }

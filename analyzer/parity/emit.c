@@ -457,19 +457,20 @@ void parity_accesses(struct parity *parity, const struct assumed_data *assumed)
 		run_emitter(&emitter, &parity->accesses);
 }
 
-void parity_traffic(const struct parity *parity, const struct assumed_data *assumed,
-                    struct traffic *out)
+bool parity_traffic(const struct parity *parity, struct traffic *out)
 {
+	static const struct assumed_data nothing = { 0 };
 	struct schedule scratch = *parity->schedule;
 	struct emitter emitter = {
-		.infer = parity->model, .schedule = &scratch, .assumed = assumed, .as_written = true
+		.infer = parity->model, .schedule = &scratch, .assumed = &nothing, .as_written = true
 	};
 	struct access_table table = { 0 };
 
 	*out = (struct traffic){ 0 };
 	if (parity->solution->status == SOLVE_CONFLICT)
-		return;
+		return false;
 	run_emitter(&emitter, &table);
 	traffic_count(emitter.warp, &table, emitter.infer->arena, out);
 	take_bulk_rows(&emitter, &table, out);
+	return table.counted_grid;
 }

@@ -60,9 +60,9 @@ void parity_find_fixes(struct parity *parity, const struct layout *const *own,
 const struct parity_fix *parity_fix_of(const struct parity *parity, const struct buffer *buffer);
 /*
  * All that the generated code asks of memory, as its text has it: what the C compiler then keeps in
- * registers (docs/parity.md) counts here, so that it compares with code of which nothing is kept.
+ * registers (docs/parity.md) counts here, so that it compares with code of which nothing is kept,
+ * and nothing is assumed about data. True when that is over the grid, else it is of one block.
  */
-void parity_traffic(const struct parity *parity, const struct assumed_data *assumed,
-                    struct traffic *out);
+bool parity_traffic(const struct parity *parity, struct traffic *out);
 
 #endif

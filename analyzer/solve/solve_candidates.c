@@ -37,10 +37,32 @@ static int64_t ceil_div(int64_t a, int64_t b)
 	return (a + b - 1) / b;
 }
 
-/* Widest vector that any memory use along the dimension allows; a fragment alone is happy with 16
- * bytes. */
-static int64_t max_vector(const struct space *space, int inner)
+/* Widest vector that any memory use of the component's spaces allows along its rows; at least 4. */
+static int64_t component_vector(const struct component *component)
 {
+	int64_t max = 4;
+
+	for (uint32_t s = 0; s < component->spaces.n; s++) {
+		const struct space *space = component->spaces.p[s];
+
+		for (uint32_t u = 0; u < space->uses.n; u++) {
+			const struct use *use = &space->uses.p[u];
+
+			if (use->buffer->scope != SCOPE_FRAGMENT && use->contiguous_dim != NO_DIM &&
+			    use->contiguous_dim + 1 == (int)space->rank && use->max_vector > max)
+				max = use->max_vector;
+		}
+	}
+	return max;
+}
+
+/*
+ * Widest vector that any memory use along the dimension allows. A space of fragments alone takes
+ * what the others want that share them: its partition decides theirs.
+ */
+static int64_t max_vector(const struct family *family, int inner)
+{
+	const struct space *space = family->space;
 	int64_t max = 1;
 	bool has_memory = false;
 
@@ -53,7 +75,7 @@ static int64_t max_vector(const struct space *space, int inner)
 		if (use->contiguous_dim == inner && use->max_vector > max)
 			max = use->max_vector;
 	}
-	return has_memory ? max : 4;
+	return has_memory ? max : component_vector(family->solver->components.p[space->component]);
 }
 
 /* `mark`: taken before the layout was made. */
@@ -177,7 +199,7 @@ static void add_family(struct family *family, int inner)
 	for (uint32_t d = 0; d < space->rank; d++)
 		if ((int)d != inner)
 			family->n_outer *= space->shape[d];
-	widest = max_vector(space, inner);
+	widest = max_vector(family, inner);
 	while (space->shape[inner] % widest != 0)
 		widest /= 2;
 	for (int64_t v = widest; v >= 1 && v * NARROWEST >= widest; v /= 2)
@@ -242,7 +264,7 @@ static void add_extensions(struct family *family, const struct use *use,
 	}
 	if (missing == NO_DIM)
 		return;
-	for (int64_t v = max_vector(space, missing); v >= 1; v /= 2) {
+	for (int64_t v = max_vector(family, missing); v >= 1; v /= 2) {
 		struct arena_mark mark = arena_mark(family->solver->arena);
 		struct layout *layout;
 		int64_t div = v, slots = v;

@@ -196,10 +196,9 @@ static void summary_saved(struct text *text, const struct describe_savings *savi
 		buf_text(text->out, ", ");
 	}
 	if (!isnan(cycles))
-		buf_printf(
-			text->out, "%s, ",
-			saved_text(text, (int64_t)(theirs->cycles + 0.5), (int64_t)(own->cycles_max + 0.5),
-		               theirs->cycles_grid ? "predicted cycles" : "predicted cycles of a block"));
+		buf_printf(text->out, "%s, ",
+		           saved_text(text, (int64_t)(theirs->cycles + 0.5),
+		                      (int64_t)(own->cycles_max + 0.5), "predicted cycles"));
 	buf_printf(text->out, "%s\n",
 	           saved_text(text, theirs->shared_bytes, own->shared_bytes, "bytes of shared memory"));
 }

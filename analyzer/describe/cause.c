@@ -118,7 +118,8 @@ const char *describe_edit(const struct compile *compile, const struct launch_res
 
 	assert(launch->parity);
 	if (fix)
-		return arena_printf(arena, "%s leaves %" PRId64 " of the %" PRId64 " excess wavefronts%s%s",
-		                    fix->edit, fix->left, fix->excess, own ? "; " : "", own ? own : "");
+		return arena_printf(
+			arena, "%s leaves %" PRId64 " of the launch's %" PRId64 " excess wavefronts%s%s",
+			fix->edit, fix->left, fix->excess, own ? "; " : "", own ? own : "");
 	return own ? arena_printf(arena, "no annotation that was tried helps here; %s", own) : NULL;
 }

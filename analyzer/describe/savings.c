@@ -81,7 +81,7 @@ double describe_saved_cycles(const struct describe_savings *savings)
 {
 	const struct describe_side *theirs = &savings->tilelang, *own = &savings->own;
 
-	if (!theirs->has_cycles || !own->has_cycles || theirs->cycles_grid != own->cycles_grid)
+	if (!theirs->has_cycles || !own->has_cycles || !theirs->cycles_grid || !own->cycles_grid)
 		return (double)NAN;
 	return theirs->cycles - own->cycles_max;
 }

@@ -15,7 +15,7 @@
 
 #include <assert.h>
 
-enum { MAX_SAMPLES = 24, MAX_THREADS = 1024, SECTOR_BYTES = 32, LINE_BYTES = 128 };
+enum { MAX_SAMPLES = 64, MAX_THREADS = 1024, SECTOR_BYTES = 32, LINE_BYTES = 128 };
 
 /* Cycles: throughput figures of sm_80 to sm_90 rounded to what ranks partitions rightly. */
 static const double LINE_CYCLES = 0.25;

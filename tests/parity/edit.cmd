@@ -6,7 +6,7 @@ import json, re, sys
 before = json.load(open(sys.argv[1]))
 site = max(before["accesses"], key=lambda a: a["excess"])
 print(site["excess"], site["cause"], file=sys.stderr)
-print(site["fix"], file=sys.stderr)
+print(re.sub(r"lambda.*?\)\}\)|;.*", "...", site["fix"]), file=sys.stderr)
 edit = re.match(r"T\.annotate_layout\(\{.*?\}\)(?= leaves)", site["fix"]).group(0)
 text = open(sys.argv[2]).read()
 print(re.sub(r"( +)(# layouts)", lambda m: m.group(1) + edit, text), end="")

@@ -103,6 +103,21 @@ struct value ev_unsettled(struct eval *ev, struct value value, struct span span,
 	return result;
 }
 
+/* The origin is noted when it is not the call itself. */
+struct value ev_unknown_effect(struct eval *ev, struct span span, struct value origin)
+{
+	struct value result;
+
+	result =
+		ev_error(ev, DIAG_E0217, span, "nothing is known of what this call does to the kernel");
+	if (origin.kind == V_OPAQUE &&
+	    (origin.as.opaque->span.file != span.file || origin.as.opaque->span.begin < span.begin ||
+	     origin.as.opaque->span.end > span.end))
+		ev_note(ev, origin.as.opaque->span, "it comes from here: %s", origin.as.opaque->text);
+	ev_help(ev, "write the operations themselves, or a T.macro in this file");
+	return result;
+}
+
 /* Reported in lenient parts too, once. */
 static bool out_of_limit(struct eval *ev, struct span span, const char *what)
 {

@@ -410,6 +410,23 @@ static struct value call_builtin(struct eval *ev, const struct builtin *builtin,
 	return builtin->handler(ev, call);
 }
 
+/*
+ * A function of which nothing is known, called in a kernel with one of its buffers, may write to it:
+ * what it returns being unknown is not all there is to it.
+ */
+static bool may_change_kernel(const struct eval *ev, const struct call *call)
+{
+	if (!ev->trace || !ev->trace->launch || !call->frame || !call->frame->is_traced)
+		return false;
+	for (uint32_t i = 0; i < call->args.n; i++) {
+		enum value_kind kind = call->args.p[i].value.kind;
+
+		if (kind == V_BUFFER || kind == V_REGION)
+			return true;
+	}
+	return false;
+}
+
 /* Calls whatever a name may stand for. */
 struct value call_value(struct eval *ev, struct value callee, struct call *call)
 {
@@ -426,6 +443,8 @@ struct value call_value(struct eval *ev, struct value callee, struct call *call)
 	if (callee.kind == V_OPAQUE || callee.kind == V_KERNEL || callee.kind == V_MODULE) {
 		struct value result = ev_opaque(ev, call->span, NULL);
 
+		if (may_change_kernel(ev, call))
+			return ev_unknown_effect(ev, call->span, callee);
 		if (callee.kind == V_OPAQUE)
 			((struct opaque *)(uintptr_t)result.as.opaque)->dims = callee.as.opaque->dims;
 		return result;

@@ -603,10 +603,14 @@ static enum flow exec_delete(struct eval *ev, struct frame *frame, const struct 
 	return FLOW_NEXT;
 }
 
+/* An expression for its effect: only calls have one, and those of a kernel must be known. */
 static enum flow exec_expr(struct eval *ev, struct frame *frame, const struct ast_stmt *st)
 {
 	struct value value = eval_expr(ev, frame, st->as.expr);
 
+	if (value.kind == V_OPAQUE && ev->trace && ev->trace->launch && frame->is_traced &&
+	    st->as.expr->kind == EX_CALL)
+		value = ev_unknown_effect(ev, st->span, value);
 	if (value.kind == V_EXPR && ev->trace && frame->is_traced &&
 	    !trace_evaluate(ev, value, st->span))
 		return FLOW_STOP;

@@ -30,6 +30,7 @@ static bool measure(struct cli *cli, struct bench_report *report)
 	struct gpu_session_options options = {
 		.programs = programs,
 		.n_programs = compile->launches.n,
+		.arch_specific = compile->options.target->has_wgmma,
 		.cuda_path = cli->options.cuda_path,
 		.device = cli->options.device,
 	};

@@ -39,6 +39,7 @@ static void measure_here(struct cli *cli, struct compile *compile, enum collect_
 		.kind = kind,
 		.session = { .programs = programs,
 		             .n_programs = compile->launches.n,
+		             .arch_specific = compile->options.target->has_wgmma,
 		             .cuda_path = cli->options.cuda_path,
 		             .device = cli->options.device },
 		.tensors = &measuring->tensors,

@@ -201,6 +201,7 @@ static bool run_on_gpu(struct run *run)
 	struct gpu_session_options options = {
 		.programs = programs,
 		.n_programs = n,
+		.arch_specific = run->compile->options.target->has_wgmma,
 		.cuda_path = run->cli->options.cuda_path,
 		.device = run->cli->options.device,
 	};

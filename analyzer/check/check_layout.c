@@ -212,10 +212,9 @@ struct touch {
 static const struct layout *layout_seen(const struct check *check, const struct stmt *stmt,
                                         const struct buffer *buffer)
 {
-	const struct conversion *conversion =
-		plan_conversion(&check->solution->plans[stmt->id], buffer);
+	const struct layout *converted = plan_layout(&check->solution->plans[stmt->id], buffer);
 
-	return conversion ? conversion->to : check->solution->buffers[buffer->id].layout;
+	return converted ? converted : check->solution->buffers[buffer->id].layout;
 }
 
 static bool owns(const struct layout *layout, const int64_t *element, int64_t thread)

@@ -238,7 +238,7 @@ static void visit_workspace(void *user, struct stmt *stmt)
 	struct schedule_pass *pass = user;
 	const struct stmt_plan *plan = &pass->solution->plans[stmt->id];
 
-	if (!plan->has_plan || !workspace_bytes(stmt, plan))
+	if (!plan->stmt || !workspace_bytes(stmt, plan))
 		return;
 	struct shared_place place = { .workspace_of = stmt, .n_versions = 1, .align_bytes = 128 };
 	place.version_bytes = workspace_bytes(stmt, plan);

@@ -29,7 +29,7 @@ void access_space_init(struct access_space *space, struct cx *cx, struct expr_po
 
 const struct var *access_iter_var(struct access_space *space, uint32_t position, int64_t extent)
 {
-	static const char *const names[MAX_ITERS] = { "step", "part", "c0", "c1", "c2", "c3" };
+	static const char *const names[MAX_ITERS] = { "step", "part", "c0", "c1", "c2", "c3", "c4" };
 
 	assert(position < MAX_ITERS && extent >= 1);
 	for (uint32_t i = 0; i < space->iters.n; i++)
@@ -285,11 +285,68 @@ static bool places_at(const struct places *places, int64_t thread, int64_t slot)
 }
 
 /*
- * Every place finds its fragment element in its own thread, which is one of the fragment's
- * `n_owners`; else the first that does not is left in `places` and `mismatch`.
+ * Variables from outside the loop that an index reads: all their values count, so they are tried
+ * one after another. `is_bounded` is false when there are too many.
  */
-static bool owners_match(const struct places *places, const struct expr *owner, int64_t n_owners,
-                         struct owner_mismatch *mismatch)
+enum { MAX_OUTER = 4, MAX_OUTER_VALUES = 4096 };
+
+struct outer {
+	const struct places *places;
+	const struct var *vars[MAX_OUTER];
+	uint32_t n;
+	int64_t n_values;
+	bool is_bounded;
+};
+
+static void find_outer(void *user, const struct expr *e)
+{
+	struct outer *outer = user;
+	const struct var *var = e->as.var;
+	int64_t extent;
+
+	if (e->kind == EXPR_REG || e->kind == EXPR_LOAD || e->kind == EXPR_CALL)
+		outer->is_bounded = false;
+	if (e->kind != EXPR_VAR || var == outer->places->space->tid || var == outer->places->slot)
+		return;
+	for (uint32_t i = 0; i < outer->n; i++)
+		if (outer->vars[i] == var)
+			return;
+	if (outer->n == MAX_OUTER || var->min == INT64_MIN || var->max == INT64_MAX ||
+	    __builtin_sub_overflow(var->max, var->min - 1, &extent) || extent < 1 ||
+	    extent > MAX_OUTER_VALUES / outer->n_values) {
+		outer->is_bounded = false;
+		return;
+	}
+	outer->vars[outer->n++] = var;
+	outer->n_values *= extent;
+}
+
+static struct outer outer_open(const struct places *places, const struct expr *e)
+{
+	struct outer outer = { .places = places, .n_values = 1, .is_bounded = true };
+
+	expr_walk(e, find_outer, &outer);
+	for (uint32_t i = 0; i < outer.n; i++)
+		places->values[outer.vars[i]->id] = outer.vars[i]->min;
+	return outer;
+}
+
+/* The next values; false after the last. */
+static bool outer_next(const struct outer *outer)
+{
+	for (uint32_t i = 0; i < outer->n; i++) {
+		int64_t *value = &outer->places->values[outer->vars[i]->id];
+
+		if (++*value <= outer->vars[i]->max)
+			return true;
+		*value = outer->vars[i]->min;
+	}
+	return false;
+}
+
+/* For the present values of outer variables. */
+static bool owners_match_at(const struct places *places, const struct expr *owner, int64_t n_owners,
+                            struct owner_mismatch *mismatch)
 {
 	for (int64_t t = 0; t < places->loop->layout->n_threads; t++)
 		for (int64_t s = 0; s < places->loop->layout->n_slots; s++) {
@@ -305,13 +362,33 @@ static bool owners_match(const struct places *places, const struct expr *owner, 
 	return true;
 }
 
+/*
+ * Every place finds its fragment element in its own thread, which is one of the fragment's
+ * `n_owners`; else the first that does not is left in `places` and `mismatch`.
+ */
+static bool owners_match(const struct places *places, const struct expr *owner, int64_t n_owners,
+                         struct owner_mismatch *mismatch)
+{
+	struct outer outer = outer_open(places, owner);
+
+	do
+		if (!owners_match_at(places, owner, n_owners, mismatch))
+			return false;
+	while (outer_next(&outer));
+	*mismatch = (struct owner_mismatch){ .thread = -1, .owner = -1 };
+	return outer.is_bounded;
+}
+
 /* The slot as a table over loop slots, when all threads agree on it; NULL when they do not. */
 static const struct expr *slot_table(const struct places *places, const struct expr *e)
 {
 	struct access_space *space = places->space;
 	int64_t n_slots = places->loop->layout->n_slots;
 	int64_t *table = arena_array(space->cx->arena, int64_t, (size_t)n_slots);
+	struct outer outer = outer_open(places, e);
 
+	if (outer.n > 0 || !outer.is_bounded)
+		return NULL;
 	for (int64_t s = 0; s < n_slots; s++) {
 		bool seen = false;
 		for (int64_t t = 0; t < places->loop->layout->n_threads; t++) {
@@ -341,6 +418,25 @@ static bool is_identity(const struct elem_ref *ref)
 	return ref->layout == loop || layout_equal(ref->layout, loop, NULL);
 }
 
+/*
+ * The slot of the element at `at`, for the threads that the loop runs on: the others, if the block
+ * has more, do not get there.
+ */
+static const struct expr *own_slot(struct access_space *space, const struct elem_ref *ref,
+                                   const struct expr *const *at, const struct expr *replica)
+{
+	struct expr_pool *pool = space->pool;
+	int64_t n_threads = ref->loop->layout->n_threads;
+	const struct expr *slot = layout_axis_expr(pool, ref->layout, AXIS_SLOT, at, replica);
+	const struct expr *tid = expr_of_var(pool, space->tid), *runs;
+
+	if (n_threads >= space->n_threads || !expr_uses(slot, space->tid))
+		return slot;
+	runs = expr_of_var(pool, access_iter_var(space, MAX_ITERS - 2, n_threads));
+	slot = access_substitute(space, slot, &space->tid, &runs, 1);
+	return access_substitute(space, slot, &runs->as.var, &tid, 1);
+}
+
 bool access_fragment_slot(struct access_space *space, const struct elem_ref *ref,
                           const struct var *slot, const struct expr **out_slot,
                           struct owner_mismatch *mismatch)
@@ -361,7 +457,7 @@ bool access_fragment_slot(struct access_space *space, const struct elem_ref *ref
 			mismatch->element[d] = expr_eval_int(at[d], places.values);
 		return false;
 	}
-	*out_slot = layout_axis_expr(pool, ref->layout, AXIS_SLOT, at, replica);
+	*out_slot = own_slot(space, ref, at, replica);
 	if (!expr_uses(*out_slot, space->tid))
 		return true;
 	*out_slot = slot_table(&places, *out_slot);

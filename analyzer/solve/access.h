@@ -14,7 +14,7 @@
 #include "analyzer/layout/wgmma.h"
 #include "analyzer/solve/solve.h"
 
-enum { MAX_ITERS = 6 };
+enum { MAX_ITERS = 7 };
 
 /* An unrolled iteration around an access. */
 struct access_iter {

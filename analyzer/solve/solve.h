@@ -90,11 +90,12 @@ enum conversion_kind {
 	CONVERT_SHARED,    /* stored to a workspace in shared memory, a barrier, loaded again */
 };
 
-/* A fragment that its statement reads in another layout than it lives in. */
+/* A fragment that its statement touches in another layout than it lives in. */
 struct conversion {
 	enum conversion_kind kind;
 	const struct buffer *buffer;
 	const struct layout *from, *to;
+	bool is_after; /* done after the statement, which leaves the fragment as `from`; else before */
 	const struct layout *workspace; /* CONVERT_SHARED: the tile in shared memory */
 	int64_t workspace_bytes;
 	int64_t wavefronts, ideal; /* stores and loads of one block, once */
@@ -121,10 +122,13 @@ struct stmt_plan {
 		struct gemm_plan gemm;
 		struct reduce_plan reduce;
 	} as;
-	vec_of(struct conversion) conversions; /* done before the statement, in this order */
+	vec_of(struct conversion) conversions; /* in this order, before and after the statement */
 };
-/* The statement's conversion of the buffer; NULL: it is read where it lives. */
+/* The statement's first conversion of the buffer; NULL: it is touched where it lives. */
 const struct conversion *plan_conversion(const struct stmt_plan *plan, const struct buffer *buffer);
+/* The layout in which a converted buffer is while the statement runs; NULL: the one in which it
+ * lives. */
+const struct layout *plan_layout(const struct stmt_plan *plan, const struct buffer *buffer);
 /* How mma.sync wants operand `which` (0: A, 1: B) of the gemm when it comes from registers. */
 const struct layout *gemm_operand_layout(struct arena *arena, const struct op_gemm *gemm,
                                          const struct gemm_plan *plan, int which);

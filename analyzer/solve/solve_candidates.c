@@ -262,7 +262,8 @@ static void add_extensions(struct family *family, const struct use *use,
 			return;
 		missing = (int)d;
 	}
-	if (missing == NO_DIM)
+	fragment = solve_without_blocks(family->solver, fragment, use);
+	if (missing == NO_DIM || !fragment)
 		return;
 	for (int64_t v = max_vector(family, missing); v >= 1; v /= 2) {
 		struct arena_mark mark = arena_mark(family->solver->arena);

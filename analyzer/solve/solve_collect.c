@@ -39,47 +39,6 @@ struct constraint *solve_add_constraint(struct solver *solver, enum constraint_k
 
 /* ---- uses ---- */
 
-static int space_dim_of(const struct space *space, const struct expr *e)
-{
-	for (uint32_t d = 0; e->kind == EXPR_VAR && d < space->rank; d++)
-		if (e->as.var == space->vars[d])
-			return (int)d;
-	return NO_DIM;
-}
-
-/* One index of a fragment as a projection: a variable, a variable / constant, or 0 in a dimension
- * of extent 1. */
-static bool plain_index(const struct space *space, const struct expr *index, int64_t extent,
-                        struct projection *out)
-{
-	int64_t value;
-
-	*out = (struct projection){ -1, 1, extent };
-	if (expr_is_int(index, &value))
-		return value == 0 && extent == 1;
-	if (index->kind == EXPR_BINARY && index->as.binary == BIN_FLOORDIV &&
-	    expr_is_int(index->args[1], &value)) {
-		if (value < 1)
-			return false;
-		out->quotient = value;
-		index = index->args[0];
-	}
-	out->source_dim = space_dim_of(space, index);
-	return out->source_dim != NO_DIM;
-}
-
-static void describe_fragment(const struct space *space, struct use *use)
-{
-	use->is_plain = true;
-	for (uint32_t d = 0; d < use->buffer->rank; d++) {
-		if (!plain_index(space, use->index[d], buffer_extent(use->buffer, d), &use->dims[d]))
-			use->is_plain = false;
-		for (uint32_t k = 0; k < d; k++)
-			if (use->dims[k].source_dim == use->dims[d].source_dim && use->dims[d].source_dim >= 0)
-				use->is_plain = false;
-	}
-}
-
 static int64_t gcd(int64_t a, int64_t b)
 {
 	while (b != 0) {
@@ -185,7 +144,7 @@ static struct use *add_use(struct solver *solver, struct space *space, const str
 			return known;
 	}
 	if (buffer->scope == SCOPE_FRAGMENT)
-		describe_fragment(space, &use);
+		solve_describe_fragment(solver, space, &use);
 	else if (buffer->scope == SCOPE_GLOBAL || buffer->scope == SCOPE_SHARED)
 		describe_memory(solver, space, &use);
 	vec_push(solver->arena, &space->uses, use);
@@ -244,6 +203,7 @@ static void collect_body(struct solver *solver, struct space *space, const struc
 			break;
 		case STMT_LET:
 			collect_loads(solver, space, stmt->as.let.value, stmt->span, 0);
+			vec_push(solver->arena, &space->lets, stmt->as.let.var);
 			break;
 		case STMT_IF:
 			collect_loads(solver, space, stmt->as.if_.condition, stmt->span, 0);
@@ -286,6 +246,7 @@ static const char *space_text(enum space_kind kind)
 		[SPACE_COPY] = "T.copy: wide, coalesced accesses",
 		[SPACE_FILL] = "T.fill: every owner sets its elements",
 		[SPACE_REDUCE] = "T.reduce: the result lives in the threads of the reduced row",
+		[SPACE_SCALAR] = "outside T.Parallel every thread runs the statement",
 	};
 
 	return texts[kind];
@@ -349,6 +310,7 @@ static bool collect_reduce(struct solver *solver, const struct stmt *stmt, int64
 	const struct buffer *src = reduce->src.buffer, *dst = reduce->dst.buffer;
 	struct space *space = add_space(solver, SPACE_REDUCE, stmt, weight);
 	const struct expr *index[MAX_RANK], *result[MAX_RANK];
+	struct use *use;
 	uint32_t n = 0;
 
 	if (src->scope != SCOPE_FRAGMENT || dst->scope != SCOPE_FRAGMENT) {
@@ -384,61 +346,86 @@ static bool collect_reduce(struct solver *solver, const struct stmt *stmt, int64
 	}
 	assert(n == dst->rank);
 	add_use(solver, space, src, index, reduce->src.span)->is_load = true;
-	add_use(solver, space, dst, result, reduce->dst.span)->is_store = true;
+	use = add_use(solver, space, dst, result, reduce->dst.span);
+	use->is_store = true;
+	use->is_load = !reduce->clear;
 	constrain_space(solver, space);
 	return true;
 }
 
 /* ---- the walk ---- */
 
-/* A statement outside parallel loops while its operands are looked at. */
-struct scalar_visit {
-	struct solver *solver;
-	const struct buffer *fragment; /* the last one that it touches; NULL: none */
-};
-
-static void visit_element(struct scalar_visit *visit, const struct buffer *buffer)
+static void add_fragment_loads(struct solver *solver, struct space *space, const struct expr *e,
+                               int depth)
 {
-	visit->solver->by_element[buffer->id] = true;
-	if (buffer->scope == SCOPE_FRAGMENT)
-		visit->fragment = buffer;
-}
-
-static void visit_load(void *user, const struct expr *e)
-{
+	if (!e || depth > MAX_EXPR_DEPTH)
+		return;
 	if (e->kind == EXPR_LOAD)
-		visit_element(user, e->as.buffer);
+		solver->by_element[e->as.buffer->id] = true;
+	if (e->kind == EXPR_LOAD && e->as.buffer->scope == SCOPE_FRAGMENT)
+		add_use(solver, space, e->as.buffer, e->args, space->stmt->span)->is_load = true;
+	for (uint32_t i = 0; i < e->n_args; i++)
+		add_fragment_loads(solver, space, e->args[i], depth + 1);
 }
 
-/* Outside parallel loops every thread runs the statement: a fragment's element is then not at hand.
+/*
+ * Outside parallel loops every thread runs the statement: of a fragment's element that it reads,
+ * every thread needs its own copy; what it stores, all owners store. Memory and scalars are no
+ * matter of layouts here.
  */
-static bool check_scalar(struct solver *solver, const struct stmt *stmt, const struct expr *value)
+static void collect_scalar(struct solver *solver, const struct stmt *stmt, int64_t weight,
+                           const struct expr *value)
 {
-	struct scalar_visit visit = { solver, NULL };
+	struct space space = { .stmt = stmt }, *kept;
+	bool stores = stmt->kind == STMT_STORE && stmt->as.store.buffer->scope == SCOPE_FRAGMENT;
+	struct var *var;
 
-	if (value)
-		expr_walk(value, visit_load, &visit);
-	if (stmt->kind == STMT_STORE) {
-		visit_element(&visit, stmt->as.store.buffer);
-		for (uint32_t d = 0; d < stmt->as.store.buffer->rank; d++)
-			expr_walk(stmt->as.store.index[d], visit_load, &visit);
-	}
-	if (!visit.fragment)
-		return true;
-	diag_report(&solver->cx->diags, DIAG_E0408, stmt->span,
-	            "an element of the fragment %s outside T.Parallel is not supported yet",
-	            sym_text(solver->cx->names, visit.fragment->name));
-	return false;
+	if (stmt->kind == STMT_STORE)
+		solver->by_element[stmt->as.store.buffer->id] = true;
+	add_fragment_loads(solver, &space, value, 0);
+	for (uint32_t d = 0; stmt->kind == STMT_STORE && d < stmt->as.store.buffer->rank; d++)
+		add_fragment_loads(solver, &space, stmt->as.store.index[d], 0);
+	if (space.uses.n == 0 && !stores)
+		return;
+	kept = add_space(solver, SPACE_SCALAR, stmt, weight);
+	kept->rank = 1;
+	kept->shape[0] = 1;
+	kept->uses = space.uses;
+	var = expr_new_var(solver->pool, VAR_LOOP, intern_text(solver->cx->names, "e"), DTYPE_I32);
+	var->min = var->max = 0;
+	kept->vars[0] = var;
+	if (stores)
+		add_use(solver, kept, stmt->as.store.buffer, stmt->as.store.index, stmt->span)->is_store =
+			true;
+	constrain_space(solver, kept);
 }
 
 static bool collect_block(struct solver *solver, const struct block *block, int64_t weight,
                           int depth);
+
+/* Positions and scalar operands that load elements of fragments. */
+static void collect_op_scalars(struct solver *solver, const struct stmt *stmt, int64_t weight)
+{
+	const struct op_info *info = op_info(stmt->as.op.kind);
+
+	for (uint32_t i = 0; i < info->n_operands; i++) {
+		const void *operand = (const char *)&stmt->as.op.as + info->operands[i].offset;
+		const struct region *region = operand;
+
+		if (info->operands[i].role == ROLE_EXPR)
+			collect_scalar(solver, stmt, weight, *(const struct expr *const *)operand);
+		else if (info->operands[i].role != ROLE_ATTR && region->buffer)
+			for (uint32_t d = 0; d < region->buffer->rank; d++)
+				collect_scalar(solver, stmt, weight, region->min[d]);
+	}
+}
 
 static bool collect_op(struct solver *solver, const struct stmt *stmt, int64_t weight)
 {
 	const struct op *op = &stmt->as.op;
 	struct op_copy self;
 
+	collect_op_scalars(solver, stmt, weight);
 	switch (op->kind) {
 	case OP_copy:
 		collect_copy(solver, stmt, &op->as.copy, false, weight);
@@ -503,22 +490,24 @@ static bool collect_stmt(struct solver *solver, const struct stmt *stmt, int64_t
 	case STMT_LOOP:
 		if (stmt->as.loop.kind == LOOP_PARALLEL)
 			return collect_parallel(solver, stmt, weight);
+		collect_scalar(solver, stmt, weight, stmt->as.loop.extents[0]);
 		if (!expr_is_int(stmt->as.loop.extents[0], &trips))
 			trips = UNKNOWN_TRIPS;
-		return check_scalar(solver, stmt, stmt->as.loop.extents[0]) &&
-		       collect_block(solver, &stmt->as.loop.body, times(weight, trips), depth + 1);
+		return collect_block(solver, &stmt->as.loop.body, times(weight, trips), depth + 1);
 	case STMT_IF:
-		return check_scalar(solver, stmt, stmt->as.if_.condition) &&
-		       collect_block(solver, &stmt->as.if_.then, weight, depth + 1) &&
+		collect_scalar(solver, stmt, weight, stmt->as.if_.condition);
+		return collect_block(solver, &stmt->as.if_.then, weight, depth + 1) &&
 		       collect_block(solver, &stmt->as.if_.otherwise, weight, depth + 1);
 	case STMT_WHILE:
-		return check_scalar(solver, stmt, stmt->as.while_.condition) &&
-		       collect_block(solver, &stmt->as.while_.body, times(weight, UNKNOWN_TRIPS),
+		collect_scalar(solver, stmt, times(weight, UNKNOWN_TRIPS), stmt->as.while_.condition);
+		return collect_block(solver, &stmt->as.while_.body, times(weight, UNKNOWN_TRIPS),
 		                     depth + 1);
 	case STMT_LET:
-		return check_scalar(solver, stmt, stmt->as.let.value);
+		collect_scalar(solver, stmt, weight, stmt->as.let.value);
+		break;
 	case STMT_STORE:
-		return check_scalar(solver, stmt, stmt->as.store.value);
+		collect_scalar(solver, stmt, weight, stmt->as.store.value);
+		break;
 	case STMT_SYNC:
 		break;
 	}
@@ -679,6 +668,7 @@ bool solve_collect(struct solver *solver)
 		return false;
 	if (!collect_block(solver, &solver->launch->body, 1, 0) || !check_uses(solver))
 		return false;
+	solve_choose_homes(solver);
 	make_components(solver);
 	return true;
 }

@@ -1,26 +1,21 @@
 /*
- * Conversions: a fragment that a statement reads in another layout than it lives in.
+ * Conversions: a fragment that a statement touches in another layout than it lives in.
  *
  * Without conversions all uses of a fragment share one layout, and a kernel whose uses disagree has
- * no solution. A conversion unties one use: the fragment keeps the layout that its other uses want,
- * and the statement reads a copy in the layout that it wants itself. Three forms, cheapest first:
+ * no solution. A conversion unties one statement (solve_untie.c): the fragment keeps the layout
+ * that its other uses want, and the statement works on a copy in the layout that it wants itself,
+ * made before it when it reads, or leaves anything as it was, and brought back after it when it
+ * stores. Three forms, the cheapest is taken:
  *
- *     nothing       both layouts are equal as functions
- *     registers     each thread holds what it needs, in other registers, the same ones in all
- * threads shared        every element is stored to a tile in shared memory and loaded again, a
- * barrier between: the tile's layout is the one of least wavefronts over the stores and the loads
- *
- * Which uses are untied is searched: none, then one, then the operands of all gemms with one more,
- * then two; of equally many the choice of least cost. Only reads can be untied, and only those of a
- * whole fragment's layout: operands of gemms, and loads of loops and copies that do not store the
- * same fragment.
+ *     registers     each thread holds what it needs, in other registers, the same in all threads
+ *     shuffles      elements move between lanes of one warp only
+ *     shared        every element is stored to a tile in shared memory and loaded again, a barrier
+ *                   between: the tile's layout is the one of least wavefronts over both
  */
 #include "analyzer/solve/solve_internal.h"
 
 #include <assert.h>
 #include <string.h>
-
-enum { MAX_UNTIED = 24, MAX_PAIRS = 120 };
 
 /* A barrier's latency, and one instruction of a warp with its address: as in solve_cost.c. */
 static const double BARRIER_CYCLES = 40.0;
@@ -32,6 +27,13 @@ const struct conversion *plan_conversion(const struct stmt_plan *plan, const str
 		if (plan->conversions.p[i].buffer == buffer)
 			return &plan->conversions.p[i];
 	return NULL;
+}
+
+const struct layout *plan_layout(const struct stmt_plan *plan, const struct buffer *buffer)
+{
+	const struct conversion *conversion = plan_conversion(plan, buffer);
+
+	return !conversion ? NULL : conversion->is_after ? conversion->from : conversion->to;
 }
 
 /* ---- what one conversion costs ---- */
@@ -96,37 +98,46 @@ bool solve_conversion(struct solver *solver, struct conversion *conversion)
 
 /* ---- the conversions of a choice ---- */
 
-/* What a space wants its converted use to look like; NULL when the index gives no layout. */
-static const struct layout *wanted_by_use(struct solver *solver, const struct space *space,
-                                          const struct use *use)
-{
-	if (!use->is_plain)
-		return NULL;
-	return layout_project(solver->arena, solver->space_layout[space->id], use->buffer->rank,
-	                      use->dims);
-}
-
-/* Calls `visit` for each conversion whose buffer belongs to the component (NULL: any); false when
- * one has no form. */
+/* Called for each conversion whose buffer belongs to the component (NULL: any); false when one has
+ * no form. */
 struct conversion_visitor {
 	bool (*visit)(struct solver *solver, const struct stmt *stmt, struct conversion *conversion,
 	              void *user);
 	void *user;
 };
 
-static bool visit_one(struct solver *solver, const struct stmt *stmt, const struct buffer *buffer,
-                      const struct layout *to, const struct conversion_visitor *visitor)
-{
-	struct conversion conversion = { .buffer = buffer,
-		                             .from = solver->fragment_layout[buffer->id],
-		                             .to = to };
+/* How a statement touches a fragment that it wants as `layout`. */
+struct touch {
+	const struct stmt *stmt;
+	const struct buffer *buffer;
+	const struct layout *layout;
+	bool before, after; /* the copy is made before, brought back after */
+};
 
-	if (!conversion.from || !to)
-		return false;
-	if (layout_equal(conversion.from, to, NULL))
-		return true;
+static bool visit_way(struct solver *solver, const struct touch *touch, bool is_after,
+                      const struct conversion_visitor *visitor)
+{
+	const struct layout *home = solver->fragment_layout[touch->buffer->id];
+	struct conversion conversion = { .buffer = touch->buffer,
+		                             .from = is_after ? touch->layout : home,
+		                             .to = is_after ? home : touch->layout,
+		                             .is_after = is_after };
+
 	return solve_conversion(solver, &conversion) &&
-	       visitor->visit(solver, stmt, &conversion, visitor->user);
+	       visitor->visit(solver, touch->stmt, &conversion, visitor->user);
+}
+
+static bool visit_touch(struct solver *solver, const struct touch *touch,
+                        const struct conversion_visitor *visitor)
+{
+	const struct layout *home = solver->fragment_layout[touch->buffer->id];
+
+	if (!home || !touch->layout)
+		return false;
+	if (layout_equal(home, touch->layout, NULL))
+		return true;
+	return (!touch->before || visit_way(solver, touch, false, visitor)) &&
+	       (!touch->after || visit_way(solver, touch, true, visitor));
 }
 
 static bool has_fragment(const struct component *component, const struct buffer *buffer)
@@ -137,21 +148,63 @@ static bool has_fragment(const struct component *component, const struct buffer 
 	return component == NULL;
 }
 
-static bool visit_operands(struct solver *solver, const struct component *component,
-                           const struct conversion_visitor *visitor)
+/* The operands of a gemm in registers, and its accumulator. */
+static bool visit_gemm(struct solver *solver, const struct component *component,
+                       const struct gemm_use *use, const struct conversion_visitor *visitor)
 {
-	for (uint32_t g = 0; g < solver->gemms.n; g++) {
-		const struct gemm_use *use = solver->gemms.p[g];
-		const struct op_gemm *gemm = &use->stmt->as.op.as.gemm;
+	const struct op_gemm *gemm = &use->stmt->as.op.as.gemm;
+	const struct buffer *c = gemm->c.buffer;
+	bool clears = gemm->clear_accum && expr_is_true(gemm->clear_accum);
+	struct touch touch = { use->stmt, NULL, NULL, true, false };
 
-		for (int which = 0; which < 2; which++) {
-			const struct buffer *buffer = which == 0 ? gemm->a.buffer : gemm->b.buffer;
-
-			if (buffer->scope == SCOPE_FRAGMENT && has_fragment(component, buffer) &&
-			    !visit_one(solver, use->stmt, buffer, use->operands[which]->layout, visitor))
-				return false;
-		}
+	for (int which = 0; which < 2; which++) {
+		touch.buffer = which == 0 ? gemm->a.buffer : gemm->b.buffer;
+		touch.layout = use->operands[which] ? use->operands[which]->layout : NULL;
+		if (touch.buffer->scope == SCOPE_FRAGMENT && has_fragment(component, touch.buffer) &&
+		    !visit_touch(solver, &touch, visitor))
+			return false;
 	}
+	touch = (struct touch){ use->stmt, c, use->plan.c, !clears, true };
+	return c->scope != SCOPE_FRAGMENT || !has_fragment(component, c) ||
+	       visit_touch(solver, &touch, visitor);
+}
+
+static bool visit_gemms(struct solver *solver, const struct component *component,
+                        const struct conversion_visitor *visitor)
+{
+	for (uint32_t g = 0; g < solver->gemms.n; g++)
+		if (!visit_gemm(solver, component, solver->gemms.p[g], visitor))
+			return false;
+	return true;
+}
+
+/* All uses of one buffer in a space go through one conversion: what they want must agree. */
+static bool visit_use(struct solver *solver, const struct space *space, uint32_t first,
+                      const struct conversion_visitor *visitor)
+{
+	struct touch touch = { space->stmt, space->uses.p[first].buffer, NULL, false, false };
+
+	for (uint32_t u = first; u < space->uses.n; u++) {
+		const struct use *use = &space->uses.p[u];
+		const struct layout *wanted;
+
+		if (use->buffer != touch.buffer)
+			continue;
+		wanted = solve_seen_through(solver, solver->space_layout[space->id], use);
+		if (!wanted || (touch.layout && !layout_equal(touch.layout, wanted, NULL)))
+			return false;
+		touch.layout = wanted;
+		touch.before |= use->is_load || !solve_sets_all(space, use);
+		touch.after |= use->is_store;
+	}
+	return visit_touch(solver, &touch, visitor);
+}
+
+static bool is_first_use(const struct space *space, uint32_t u)
+{
+	for (uint32_t i = 0; i < u; i++)
+		if (space->uses.p[i].buffer == space->uses.p[u].buffer)
+			return false;
 	return true;
 }
 
@@ -161,14 +214,11 @@ static bool visit_uses(struct solver *solver, const struct component *component,
 	for (uint32_t s = 0; s < solver->spaces.n; s++) {
 		const struct space *space = solver->spaces.p[s];
 
-		for (uint32_t u = 0; u < space->uses.n; u++) {
-			const struct use *use = &space->uses.p[u];
-
-			if (use->is_converted && has_fragment(component, use->buffer) &&
-			    !visit_one(solver, space->stmt, use->buffer, wanted_by_use(solver, space, use),
-			               visitor))
+		for (uint32_t u = 0; u < space->uses.n; u++)
+			if (space->uses.p[u].is_converted && is_first_use(space, u) &&
+			    has_fragment(component, space->uses.p[u].buffer) &&
+			    !visit_use(solver, space, u, visitor))
 				return false;
-		}
 	}
 	return true;
 }
@@ -198,13 +248,14 @@ bool solve_conversion_cost(struct solver *solver, const struct component *compon
 {
 	const struct conversion_visitor visitor = { add_cost, cost };
 
-	return visit_operands(solver, component, &visitor) && visit_uses(solver, component, &visitor);
+	return visit_gemms(solver, component, &visitor) && visit_uses(solver, component, &visitor);
 }
 
 static bool record_conversion(struct solver *solver, const struct stmt *stmt,
                               struct conversion *conversion, void *user)
 {
 	(void)user;
+	solver->solution->plans[stmt->id].stmt = stmt;
 	vec_push(solver->arena, &solver->solution->plans[stmt->id].conversions, *conversion);
 	return true;
 }
@@ -213,164 +264,67 @@ void solve_record_conversions(struct solver *solver)
 {
 	const struct conversion_visitor visitor = { record_conversion, NULL };
 
-	if (!visit_operands(solver, NULL, &visitor) || !visit_uses(solver, NULL, &visitor))
+	if (!visit_gemms(solver, NULL, &visitor) || !visit_uses(solver, NULL, &visitor))
 		BUG("a conversion was chosen that has no form");
 }
 
-/* ---- which uses are untied ---- */
+/* ---- accumulators that gemms want in several layouts ---- */
 
-/* A read that a conversion can serve. */
-struct untied {
-	struct gemm_use *gemm; /* operand `which`; NULL: `use` */
-	int which;
-	struct use *use;
-};
-
-struct untying {
-	struct solver *solver;
-	struct component *component;
-	struct untied reads[MAX_UNTIED];
-	uint32_t n, n_operands; /* operands come first */
-	/* The best choice so far. */
-	double cost;
-	uint64_t chosen; /* bit set over reads; 0: none */
-};
-
-static void add_read(struct untying *untying, struct untied read)
+/* Cycles a block when the fragment lives as `home` and every gemm that wants its accumulator
+ * otherwise converts it, there and back; negative when one cannot. */
+static double cost_of_home(struct solver *solver, const struct buffer *buffer,
+                           const struct layout *home)
 {
-	if (untying->n < MAX_UNTIED)
-		untying->reads[untying->n++] = read;
-}
+	const struct conversion_visitor visitor = { add_cost, &(double){ 0 } };
+	const struct layout *before = solver->fragment_layout[buffer->id];
+	bool ok = true;
 
-static void find_operands(struct untying *untying)
-{
-	struct solver *solver = untying->solver;
+	solver->fragment_layout[buffer->id] = home;
+	for (uint32_t g = 0; g < solver->gemms.n && ok; g++) {
+		const struct gemm_use *use = solver->gemms.p[g];
+		const struct op_gemm *gemm = &use->stmt->as.op.as.gemm;
+		bool clears = gemm->clear_accum && expr_is_true(gemm->clear_accum);
+		struct touch touch = { use->stmt, buffer, use->plan.c, !clears, true };
 
-	for (uint32_t g = 0; g < solver->gemms.n; g++) {
-		const struct op_gemm *gemm = &solver->gemms.p[g]->stmt->as.op.as.gemm;
-
-		for (int which = 0; which < 2; which++) {
-			const struct buffer *buffer = which == 0 ? gemm->a.buffer : gemm->b.buffer;
-
-			if (buffer->scope == SCOPE_FRAGMENT && has_fragment(untying->component, buffer) &&
-			    !solver->gemms.p[g]->converts[which])
-				add_read(untying, (struct untied){ solver->gemms.p[g], which, NULL });
-		}
+		ok = gemm->c.buffer != buffer || visit_touch(solver, &touch, &visitor);
 	}
-	untying->n_operands = untying->n;
+	solver->fragment_layout[buffer->id] = before;
+	return ok ? *(double *)visitor.user : -1;
 }
 
-static void find_uses(struct untying *untying)
+/* The accumulator's layout that costs least as the fragment's own; the annotation's where there is
+ * one. NULL when the buffer is no accumulator. */
+static const struct layout *choose_home(struct solver *solver, const struct buffer *buffer)
 {
-	for (uint32_t s = 0; s < untying->component->spaces.n; s++) {
-		struct space *space = untying->component->spaces.p[s];
-
-		for (uint32_t u = 0; u < space->uses.n && space->kind != SPACE_REDUCE; u++) {
-			struct use *use = &space->uses.p[u];
-
-			if (use->buffer->scope == SCOPE_FRAGMENT && use->is_plain && !use->is_store)
-				add_read(untying, (struct untied){ NULL, 0, use });
-		}
-	}
-}
-
-static void set_operand(struct solver *solver, struct gemm_use *use, int which, bool converts)
-{
-	const struct op_gemm *gemm = &use->stmt->as.op.as.gemm;
-
-	use->converts[which] = converts;
-	solve_pin(solver, which == 0 ? gemm->a.buffer : gemm->b.buffer);
-}
-
-static void set_reads(struct untying *untying, uint64_t set, bool converts)
-{
-	for (uint32_t i = 0; i < untying->n; i++) {
-		struct untied *read = &untying->reads[i];
-
-		if (!(set >> i & 1))
-			continue;
-		if (read->gemm)
-			set_operand(untying->solver, read->gemm, read->which, converts);
-		else
-			read->use->is_converted = converts;
-	}
-}
-
-static double least_bound(const struct component *component)
-{
+	const struct layout *best = NULL;
 	double least = -1;
 
-	for (uint32_t a = 0; a < component->assignments.n; a++) {
-		double bound =
-			component->assignments.p[a].fixed_cost + component->assignments.p[a].shared_bound;
+	if (solver->annotated[buffer->id])
+		return solver->annotated[buffer->id]->layout;
+	for (uint32_t g = 0; g < solver->gemms.n; g++) {
+		const struct gemm_use *use = solver->gemms.p[g];
+		double cost;
 
-		if (least < 0 || bound < least)
-			least = bound;
+		if (use->stmt->as.op.as.gemm.c.buffer != buffer)
+			continue;
+		cost = cost_of_home(solver, buffer, use->plan.c);
+		if (cost < 0 || (best && cost >= least))
+			continue;
+		best = use->plan.c;
+		least = cost;
 	}
-	return least;
+	return best;
 }
 
-static void try_set(struct untying *untying, uint64_t set)
+void solve_choose_homes(struct solver *solver)
 {
-	double cost;
+	for (uint32_t g = 0; g < solver->gemms.n && !solver->options.strict; g++) {
+		struct gemm_use *use = solver->gemms.p[g];
+		const struct buffer *buffer = use->stmt->as.op.as.gemm.c.buffer;
+		const struct layout *home = choose_home(solver, buffer);
 
-	set_reads(untying, set, true);
-	solve_enumerate(untying->solver, untying->component);
-	cost = least_bound(untying->component);
-	set_reads(untying, set, false);
-	if (cost >= 0 && (untying->chosen == 0 || cost < untying->cost)) {
-		untying->chosen = set;
-		untying->cost = cost;
+		use->converts_c = home && !layout_equal(home, use->plan.c, NULL);
 	}
-}
-
-/* `base` with each single read that it does not hold. */
-static void try_singles(struct untying *untying, uint64_t base)
-{
-	for (uint32_t i = 0; i < untying->n; i++)
-		if (!(base >> i & 1))
-			try_set(untying, base | (uint64_t)1 << i);
-}
-
-static void try_pairs(struct untying *untying, uint64_t base)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < untying->n; i++)
-		for (uint32_t j = i + 1; j < untying->n && n < MAX_PAIRS; j++) {
-			uint64_t pair = (uint64_t)1 << i | (uint64_t)1 << j;
-
-			if (base & pair)
-				continue;
-			try_set(untying, base | pair);
-			n++;
-		}
-}
-
-bool solve_with_conversions(struct solver *solver, struct component *component)
-{
-	struct untying untying = { .solver = solver, .component = component };
-	uint64_t operands;
-
-	find_operands(&untying);
-	find_uses(&untying);
-	if (untying.n == 0)
-		return false;
-	operands = ((uint64_t)1 << untying.n_operands) - 1;
-	try_singles(&untying, 0);
-	if (!untying.chosen && operands) {
-		try_set(&untying, operands);
-		try_singles(&untying, operands);
-	}
-	if (!untying.chosen)
-		try_pairs(&untying, 0);
-	if (!untying.chosen && operands)
-		try_pairs(&untying, operands);
-	component->assignments.n = 0;
-	if (!untying.chosen)
-		return false;
-	set_reads(&untying, untying.chosen, true);
-	solve_enumerate(solver, component);
-	assert(component->assignments.n > 0);
-	return true;
+	for (uint32_t g = 0; g < solver->gemms.n && !solver->options.strict; g++)
+		solve_pin(solver, solver->gemms.p[g]->stmt->as.op.as.gemm.c.buffer);
 }

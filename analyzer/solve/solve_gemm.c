@@ -304,8 +304,10 @@ void solve_pin(struct solver *solver, const struct buffer *buffer)
 
 		if (pin && pin->kind == CONSTRAINT_ACCUMULATOR && gemm->c.buffer != buffer)
 			continue;
-		if (gemm->c.buffer == buffer)
+		if (gemm->c.buffer == buffer && use->accumulator && !use->converts_c)
 			pin = use->accumulator;
+		else if (gemm->c.buffer == buffer)
+			continue;
 		else if (gemm->a.buffer == buffer && !use->converts[0])
 			pin = use->operands[0];
 		else if (gemm->b.buffer == buffer && !use->converts[1])
@@ -330,7 +332,7 @@ static const char *instruction_text(const struct solver *solver, const struct ge
 	                    use->not_wgmma ? ")" : "");
 }
 
-/* The accumulator's constraint; a second gemm must want the same. */
+/* The accumulator's constraint; when something else fixed the fragment before, it is converted. */
 static bool pin_accumulator(struct solver *solver, const struct stmt *stmt, struct gemm_use *use)
 {
 	const struct buffer *buffer = stmt->as.op.as.gemm.c.buffer;
@@ -344,8 +346,7 @@ static bool pin_accumulator(struct solver *solver, const struct stmt *stmt, stru
 	                 sym_text(solver->cx->names, buffer->name), instruction_text(solver, use));
 	use->accumulator = constraint;
 	solve_pin(solver, buffer);
-	if (!known || layout_equal(known->layout, constraint->layout, NULL) ||
-	    (known->kind == CONSTRAINT_OPERAND && !solver->options.strict))
+	if (!known || !solver->options.strict || layout_equal(known->layout, constraint->layout, NULL))
 		return true;
 	solve_explain_accumulators(solver, known, constraint);
 	return false;

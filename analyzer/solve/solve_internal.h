@@ -34,12 +34,15 @@ struct use {
 	bool is_load, is_store;
 	bool is_update;      /* several iterations store different values into one element */
 	bool is_conditional; /* a store under an `if` */
-	bool is_converted;   /* read through a conversion: it does not tie its fragment to the space */
+	bool is_converted;   /* goes through a conversion: it does not tie its fragment to the space */
 	struct span span;
 	/* Fragments: the layout is the space's layout seen through `dims`; not `is_plain`: the index
-	 * has another form. */
+	   has another form. The fragment's dimension d is `blocks[d]` times the dims[d].extent values
+	   that the space tells apart (v + 64 * k, or k alone): every thread holds all blocks. `shift`:
+	   of an index v + rest, what divides the rest; 0: nothing is added; -1: another form. */
 	bool is_plain;
 	struct projection dims[MAX_RANK];
+	int64_t blocks[MAX_RANK], shift[MAX_RANK];
 	/* Memory: the dimension of the space along which addresses are consecutive (NO_DIM: none),
 	   elements from step to step of each dimension, and how many consecutive elements alignment
 	   lets one access take. */
@@ -49,7 +52,13 @@ struct use {
 	int64_t max_vector;
 };
 
-enum space_kind { SPACE_PARALLEL, SPACE_COPY, SPACE_FILL, SPACE_REDUCE };
+enum space_kind {
+	SPACE_PARALLEL,
+	SPACE_COPY,
+	SPACE_FILL,
+	SPACE_REDUCE,
+	SPACE_SCALAR, /* a statement outside T.Parallel: one iteration, which every thread runs */
+};
 
 /* Iterations that each run on one thread; the variable is which. */
 struct space {
@@ -63,6 +72,7 @@ struct space {
 	int64_t n_ops;       /* operators of an iteration, roughly */
 	int64_t reduced_dim; /* SPACE_REDUCE */
 	vec_of(struct use) uses;
+	vec_of(const struct var *) lets; /* scalars that an iteration binds for itself */
 	uint32_t component;
 	const struct constraint *constraint;
 };
@@ -73,6 +83,7 @@ struct gemm_use {
 	int64_t weight;
 	const struct constraint *accumulator, *operands[2];
 	bool converts[2];      /* the operand in registers comes through a conversion */
+	bool converts_c;       /* and the accumulator goes through one, there and back */
 	const char *not_wgmma; /* why it uses mma.sync on a target with wgmma; NULL: it does not */
 };
 
@@ -240,6 +251,24 @@ struct solution *solve_choose_wgmma(struct solver *solver);
 uint32_t solve_candidates(struct solver *solver, const struct space *space,
                           const struct layout **out, uint32_t max);
 
+/* ---- solve_view.c ---- */
+
+/* Fills a fragment use's is_plain, dims, blocks and shift from its index. */
+void solve_describe_fragment(struct solver *solver, const struct space *space, struct use *use);
+/* The layout that the use's fragment has when the space runs as `partition`; NULL when the digits
+ * do not divide or the index is not plain. */
+const struct layout *solve_seen_through(struct solver *solver, const struct layout *partition,
+                                        const struct use *use);
+/* The partition that a fragment dictates to a space all of whose dimensions the use's index has;
+ * NULL when it has not. */
+const struct layout *solve_partition_from(struct solver *solver, const struct space *space,
+                                          const struct use *use, const struct layout *fragment);
+/* The fragment without what the use's blocks tell apart; NULL when threads do. */
+const struct layout *solve_without_blocks(struct solver *solver, const struct layout *fragment,
+                                          const struct use *use);
+/* Does the space set every element of the use's fragment, whatever was there? */
+bool solve_sets_all(const struct space *space, const struct use *use);
+
 /* ---- solve_propagate.c ---- */
 
 /* All assignments of the component. False with diagnostics when there is none. */
@@ -293,10 +322,16 @@ bool solve_conversion(struct solver *solver, struct conversion *conversion);
  * fragment_layout: their cycles a block are added to `cost`. False when one is not possible.
  */
 bool solve_conversion_cost(struct solver *solver, const struct component *component, double *cost);
-/* Tries conversions on the component's uses until it has assignments; false when none helps. */
-bool solve_with_conversions(struct solver *solver, struct component *component);
+/* Where several gemms want one accumulator in different layouts: the fragment lives in the one that
+ * costs least, the others convert it. */
+void solve_choose_homes(struct solver *solver);
 /* Fills the plans' conversions. */
 void solve_record_conversions(struct solver *solver);
+
+/* ---- solve_untie.c ---- */
+
+/* Tries conversions on the component's uses until it has assignments; false when none helps. */
+bool solve_with_conversions(struct solver *solver, struct component *component);
 
 /* ---- solve_record.c ---- */
 

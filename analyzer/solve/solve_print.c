@@ -111,15 +111,16 @@ static void print_conversions(struct buf *out, const struct solution *solution,
 	for (uint32_t i = 0; i < plan->conversions.n; i++) {
 		const struct conversion *conversion = &plan->conversions.p[i];
 		const char *name = sym_text(cx->names, conversion->buffer->name);
+		const char *when = conversion->is_after ? " back" : "";
 
 		if (conversion->kind == CONVERT_REGISTERS)
-			buf_line(out, "converts %s between registers", name);
+			buf_line(out, "converts %s between registers%s", name, when);
 		else
 			buf_line(out,
-			         "converts %s through %" PRId64 " bytes of shared memory, %" PRId64
+			         "converts %s%s through %" PRId64 " bytes of shared memory, %" PRId64
 			         " wavefronts, ideal %" PRId64 ", %" PRId64 " barriers, cost %.0f",
-			         name, conversion->workspace_bytes, conversion->wavefronts, conversion->ideal,
-			         conversion->n_barriers, conversion->cost);
+			         name, when, conversion->workspace_bytes, conversion->wavefronts,
+			         conversion->ideal, conversion->n_barriers, conversion->cost);
 		print_layout_line(out, "  from ", conversion->from);
 		print_layout_line(out, "  to ", conversion->to);
 		if (conversion->workspace)
@@ -149,6 +150,13 @@ static void print_plan(struct buf *out, const struct solution *solution,
 	uint32_t line = source_line(&solution->program->cx->sources, plan->stmt->span);
 	const struct gemm_plan *gemm = &plan->as.gemm;
 
+	if (!plan->has_plan) {
+		buf_line(out, "@%" PRIu32 " outside T.Parallel", line);
+		out->indent++;
+		print_conversions(out, solution, plan);
+		out->indent--;
+		return;
+	}
 	if (plan->stmt->kind != STMT_OP) {
 		buf_line(out, "@%" PRIu32 " parallel", line);
 		out->indent++;
@@ -193,7 +201,7 @@ void solution_print(struct buf *out, const struct solution *solution)
 	for (uint32_t b = 0; b < solution->program->buffers.n; b++)
 		print_buffer(out, solution, &solution->buffers[b]);
 	for (uint32_t s = 0; s < solution->program->n_stmts; s++)
-		if (solution->plans[s].has_plan)
+		if (solution->plans[s].has_plan || solution->plans[s].conversions.n)
 			print_plan(out, solution, &solution->plans[s]);
 	for (uint32_t c = 0; c < solution->conflict.n; c++)
 		buf_line(out, "conflict %s @%" PRIu32 " %s",
@@ -248,12 +256,15 @@ static bool verify_loop(const struct solution *solution, const struct stmt *stmt
 static bool verify_gemm(const struct solution *solution, const struct stmt *stmt,
                         const struct gemm_plan *gemm)
 {
+	const struct buffer *buffer = stmt->as.op.as.gemm.c.buffer;
+	const struct layout *c = plan_layout(&solution->plans[stmt->id], buffer);
+
 	if (gemm->warps_m * gemm->warps_n * 32 != launch_n_threads(solution->launch))
 		return wrong(solution, stmt->span,
 		             "a gemm's warp grid has another number of warps than the block");
 	if (gemm->m % (16 * gemm->warps_m) != 0 || gemm->n % (8 * gemm->warps_n) != 0)
 		return wrong(solution, stmt->span, "a gemm's warps do not cover it");
-	if (!layout_equal(gemm->c, solution->buffers[stmt->as.op.as.gemm.c.buffer->id].layout, NULL))
+	if (!layout_equal(gemm->c, c ? c : solution->buffers[buffer->id].layout, NULL))
 		return wrong(solution, stmt->span, "a gemm's accumulator is not where its fragment lives");
 	return true;
 }

@@ -86,6 +86,12 @@ static bool check_slots(struct propagation *p, const struct space *space, const 
 	return access_fragment_slot(&solver->access, &ref, slot, &unused, owner);
 }
 
+/* A statement outside T.Parallel that only stores goes by whatever the others want. */
+static bool waits(const struct space *space, const struct use *use)
+{
+	return space->kind == SPACE_SCALAR && !use->is_load;
+}
+
 /* A use whose two sides are known, looked at. */
 static struct use_check look_at_use(struct propagation *p, const struct space *space,
                                     const struct use *use, const struct layout *seen)
@@ -117,14 +123,16 @@ static uint64_t check_key(const struct propagation *p, const struct space *space
 	uint64_t key = hash_mix(space->stmt->id, (uint64_t)(use - space->uses.p));
 
 	for (uint32_t d = 0; d < use->buffer->rank; d++)
-		key = hash_mix(key, use->is_plain ? hash_mix((uint64_t)use->dims[d].source_dim,
-		                                             (uint64_t)use->dims[d].quotient)
-		                                  : use->index[d]->id);
+		key = hash_mix(key, use->is_plain && use->blocks[d] == 1
+		                        ? hash_mix((uint64_t)use->dims[d].source_dim,
+		                                   (uint64_t)use->dims[d].quotient)
+		                        : use->index[d]->id);
 	key = hash_mix(key, hash_mix((uint64_t)space->kind, use->buffer->id));
 	key = hash_mix(key, solve_layout_hash(solver->space_layout[space->id]));
 	return hash_mix(key, solve_layout_hash(solver->fragment_layout[use->buffer->id]));
 }
 
+/* A use whose two sides are known. */
 static bool check_use(struct propagation *p, const struct space *space, const struct use *use,
                       const struct layout *seen)
 {
@@ -134,6 +142,8 @@ static bool check_use(struct propagation *p, const struct space *space, const st
 
 	if (seen && layout_equal_structure(seen, fragment) && seen->shape[0] == fragment->shape[0])
 		return true;
+	if (waits(space, use))
+		return true; /* the owners store */
 	key = check_key(p, space, use);
 	check = map_get(&p->solver->memo->checks, key);
 	if (!check) {
@@ -147,37 +157,6 @@ static bool check_use(struct propagation *p, const struct space *space, const st
 }
 
 /* ---- propagation ---- */
-
-/* Plain uses as projections of the partition; NULL when the digits do not divide or the index is
- * not plain. */
-static const struct layout *seen_through(struct propagation *p, const struct space *space,
-                                         const struct use *use)
-{
-	if (!use->is_plain)
-		return NULL;
-	return solve_project(p->solver, p->solver->space_layout[space->id], use->buffer->rank,
-	                     use->dims);
-}
-
-/* The partition that a fragment dictates to a space all of whose dimensions it has; NULL when it
- * has not. */
-static const struct layout *partition_from(struct propagation *p, const struct space *space,
-                                           const struct use *use, const struct layout *fragment)
-{
-	struct projection dims[MAX_RANK];
-
-	if (!use->is_plain)
-		return NULL;
-	for (uint32_t d = 0; d < space->rank; d++) {
-		dims[d] = (struct projection){ -1, 1, space->shape[d] };
-		for (uint32_t k = 0; k < use->buffer->rank; k++)
-			if (use->dims[k].source_dim == (int)d && use->dims[k].quotient == 1)
-				dims[d].source_dim = (int)k;
-		if (dims[d].source_dim == -1 && space->shape[d] > 1)
-			return NULL;
-	}
-	return solve_project(p->solver, fragment, space->rank, dims);
-}
 
 /* Every element of the fragment has a place: digits reach as far as the shape. */
 static bool reaches_shape(const struct layout *layout)
@@ -210,17 +189,19 @@ static bool spread_from_space(struct propagation *p, const struct space *space, 
 		const struct use *use = &space->uses.p[u];
 		const struct layout *seen;
 
-		if (use->buffer->scope != SCOPE_FRAGMENT || use->is_converted)
+		if (use->buffer->scope != SCOPE_FRAGMENT)
 			continue;
 		if (use->is_update) {
 			note_mismatch(p, space, use, NULL, true);
 			return false;
 		}
-		seen = seen_through(p, space, use);
+		if (use->is_converted)
+			continue;
+		seen = solve_seen_through(solver, solver->space_layout[space->id], use);
 		if (solver->fragment_layout[use->buffer->id]) {
 			if (!check_use(p, space, use, seen))
 				return false;
-		} else if (seen && reaches_shape(seen)) {
+		} else if (seen && reaches_shape(seen) && !waits(space, use)) {
 			assign(p, &solver->fragment_layout[use->buffer->id], seen);
 			solver->fragment_from[use->buffer->id] = space->constraint;
 			*changed = true;
@@ -240,7 +221,8 @@ static void spread_to_space(struct propagation *p, const struct space *space, bo
 		const struct layout *known = use->buffer->scope == SCOPE_FRAGMENT && !use->is_converted
 		                                 ? solver->fragment_layout[use->buffer->id]
 		                                 : NULL;
-		const struct layout *partition = known ? partition_from(p, space, use, known) : NULL;
+		const struct layout *partition =
+			known ? solve_partition_from(solver, space, use, known) : NULL;
 
 		if (!partition || !reaches_shape(partition))
 			continue;
@@ -333,6 +315,30 @@ static void keep_assignment(struct propagation *p)
 	vec_push(solver->arena, &component->assignments, assignment);
 }
 
+/* What only statements outside T.Parallel store lives in all threads. */
+static void assign_stored(struct propagation *p)
+{
+	struct solver *solver = p->solver;
+
+	for (uint32_t s = 0; s < p->component->spaces.n; s++) {
+		const struct space *space = p->component->spaces.p[s];
+
+		for (uint32_t u = 0; u < space->uses.n && space->kind == SPACE_SCALAR; u++) {
+			const struct use *use = &space->uses.p[u];
+			const struct layout *seen;
+
+			if (use->buffer->scope != SCOPE_FRAGMENT || use->is_converted ||
+			    solver->fragment_layout[use->buffer->id])
+				continue;
+			seen = solve_seen_through(solver, solver->space_layout[space->id], use);
+			if (!seen)
+				continue;
+			assign(p, &solver->fragment_layout[use->buffer->id], seen);
+			solver->fragment_from[use->buffer->id] = space->constraint;
+		}
+	}
+}
+
 static void enumerate(struct propagation *p, int depth)
 {
 	const struct layout *candidates[MAX_CANDIDATES];
@@ -345,6 +351,8 @@ static void enumerate(struct propagation *p, int depth)
 		return;
 	}
 	space = largest_open(p);
+	if (!space)
+		assign_stored(p);
 	if (!space) {
 		keep_assignment(p);
 	} else if (depth == MAX_OPEN_SPACES) {
@@ -372,6 +380,23 @@ static int by_bound(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/* Statements outside T.Parallel run in all threads. */
+static void start_scalars(struct propagation *p)
+{
+	for (uint32_t s = 0; s < p->component->spaces.n; s++) {
+		const struct space *space = p->component->spaces.p[s];
+		struct layout *all;
+
+		if (space->kind != SPACE_SCALAR)
+			continue;
+		all = layout_new_fragment(p->solver->arena, 1, space->shape);
+		layout_add_digit(all,
+		                 (struct digit){ DIM_REPLICA, 1, p->solver->n_threads, AXIS_THREAD, 1 });
+		layout_finish(all);
+		assign(p, &p->solver->space_layout[space->id], all);
+	}
+}
+
 /* Accumulators that gemms fix. */
 static void start_pinned(struct propagation *p)
 {
@@ -391,6 +416,7 @@ void solve_enumerate(struct solver *solver, struct component *component)
 	struct propagation p = { .solver = solver, .component = component };
 
 	component->assignments.n = 0;
+	start_scalars(&p);
 	start_pinned(&p);
 	enumerate(&p, 0);
 	undo_to(&p, 0);

@@ -129,6 +129,21 @@ static int64_t working_bytes(struct dtype type)
 	return dtype_is_float(type) && dtype_bits(type) < 32 ? 4 : dtype_bits(type) / 8;
 }
 
+/* Where a reduction leaves its result: where the fragment lives, or what a conversion takes back
+ * from there. */
+static const struct layout *result_layout(struct solver *solver, const struct space *space)
+{
+	const struct use *dst = NULL;
+
+	for (uint32_t u = 0; u < space->uses.n; u++)
+		if (space->uses.p[u].is_store)
+			dst = &space->uses.p[u];
+	assert(dst);
+	if (!dst->is_converted)
+		return solver->fragment_layout[dst->buffer->id];
+	return solve_seen_through(solver, solver->space_layout[space->id], dst);
+}
+
 static void record_space(struct solver *solver, const struct space *space)
 {
 	struct stmt_plan *plan = &solver->solution->plans[space->stmt->id];
@@ -137,8 +152,10 @@ static void record_space(struct solver *solver, const struct space *space)
 	struct access unused;
 
 	plan->stmt = space->stmt;
-	plan->has_plan = true;
+	plan->has_plan |= space->kind != SPACE_SCALAR;
 	switch (space->kind) {
+	case SPACE_SCALAR:
+		return;
 	case SPACE_PARALLEL:
 	case SPACE_FILL:
 		plan->as.loop = (struct loop_plan){ partition, solve_vector_elems(partition) };
@@ -151,7 +168,7 @@ static void record_space(struct solver *solver, const struct space *space)
 		if (!solve_reduce_plan(solver, space, partition, working_bytes(dst->type),
 		                       &plan->as.reduce))
 			BUG("a reduction's partition was not checked");
-		plan->as.reduce.result = solver->fragment_layout[dst->id];
+		plan->as.reduce.result = result_layout(solver, space);
 		break;
 	}
 }

@@ -63,7 +63,7 @@ bool lower_is_uniform(struct lower *l, const struct expr *e)
 
 static void lower_if(struct lower *l, struct stmt *stmt)
 {
-	const struct expr *condition = lower_scalar(l, stmt->as.if_.condition);
+	const struct expr *condition = lower_condition(l, stmt, stmt->as.if_.condition);
 	struct wblock *outer = l->block;
 
 	if (!condition)
@@ -102,10 +102,11 @@ static bool loads_memory(struct lower *l, const struct stmt *stmt, const struct 
 }
 
 /* Evaluates the condition here, into `reg` unless that is NULL; NULL after an error. */
-static const struct expr *while_condition(struct lower *l, const struct expr *condition,
+static const struct expr *while_condition(struct lower *l, const struct stmt *stmt,
                                           const struct wreg *reg)
 {
-	const struct expr *value = lower_scalar(l, condition), *zero = expr_int(l->pool, 0);
+	const struct expr *value = lower_condition(l, stmt, stmt->as.while_.condition),
+					  *zero = expr_int(l->pool, 0);
 
 	if (!value || !reg)
 		return value;
@@ -121,9 +122,9 @@ static void lower_while(struct lower *l, struct stmt *stmt)
 	struct wblock *outer = l->block;
 	struct wreg *reg = NULL;
 
-	if (loads_memory(l, stmt, condition))
+	if (loads_memory(l, stmt, condition) || l->solution->plans[stmt->id].conversions.n)
 		reg = warp_new_reg(l->warp, intern_text(l->cx->names, "go_on"), DTYPE_BOOL, 1);
-	test = while_condition(l, condition, reg);
+	test = while_condition(l, stmt, reg);
 	if (!test)
 		return;
 	bool divergent = !lower_is_uniform(l, test);
@@ -137,7 +138,7 @@ static void lower_while(struct lower *l, struct stmt *stmt)
 	lower_block(l, &stmt->as.while_.body);
 	l->span = stmt->span;
 	if (reg && !l->failed)
-		while_condition(l, condition, reg);
+		while_condition(l, stmt, reg);
 	l->n_divergent -= divergent;
 	lower_close(l, outer);
 	lower_merge_hazards(l, before);
@@ -212,6 +213,13 @@ static void leave_out(struct lower *l, const struct lower *before, uint32_t n_no
 	l->left_out = true;
 }
 
+/* Conversions of what stands in the head of a block are no matter of its body. */
+static bool is_block(const struct stmt *stmt)
+{
+	return stmt->kind == STMT_IF || stmt->kind == STMT_WHILE ||
+	       (stmt->kind == STMT_LOOP && stmt->as.loop.kind != LOOP_PARALLEL);
+}
+
 void lower_stmt(struct lower *l, struct stmt *stmt)
 {
 	struct converted_list converted = { 0 };
@@ -219,9 +227,13 @@ void lower_stmt(struct lower *l, struct stmt *stmt)
 	uint32_t n_nodes = l->block->nodes.n;
 
 	l->span = stmt->span;
-	if (lower_convert_begin(l, stmt, &converted))
+	if (is_block(stmt)) {
 		lower_kind(l, stmt);
-	lower_convert_end(l, &converted);
+	} else {
+		if (lower_convert_begin(l, stmt, &converted))
+			lower_kind(l, stmt);
+		lower_convert_end(l, stmt, &converted);
+	}
 	if (l->failed && l->is_partial)
 		leave_out(l, &before, n_nodes);
 }
@@ -249,7 +261,7 @@ static void make_reg(struct lower *l, const struct buffer *buffer)
 		return;
 	struct wreg *reg = warp_new_reg(l->warp, buffer->name, buffer->type, n > 0 ? n : 1);
 	reg->buffer = buffer;
-	reg->is_uniform = buffer->scope != SCOPE_FRAGMENT && l->is_uniform[buffer->id];
+	reg->is_uniform = l->is_uniform[buffer->id];
 	reg->span = buffer->span;
 	l->reg_of[buffer->id] = reg;
 }
@@ -390,6 +402,8 @@ static struct warp_program *lower_any(const struct schedule *schedule, bool is_p
 	l.left_out |= l.failed;
 	l.failed = l.failed && !is_partial;
 	*is_whole = !l.left_out;
+	if (!l.failed)
+		lower_locals(&l);
 	return l.failed ? NULL : l.warp;
 }
 

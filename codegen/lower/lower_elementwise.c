@@ -31,7 +31,8 @@ struct elem {
 	struct access_iter group, lane; /* lane: position inside a vector */
 	const struct var *slot_var;     /* stands for the slot in access_fragment_slot */
 	const struct expr *slot, *guard;
-	bool is_hoisted; /* the guard stands around the whole loop */
+	bool is_hoisted;  /* the guard stands around the whole loop */
+	int n_conditions; /* ifs around the statement, inside the loop */
 	const struct expr *index[MAX_RANK];
 	vec_of(struct loaded) loaded;
 	vec_of(const struct var *) lets; /* scalars bound in the loop */
@@ -112,6 +113,21 @@ static void tile_index(struct elem *e, const struct expr *const *index, uint32_t
 
 /* ---- loads ---- */
 
+/*
+ * An index that a condition keeps inside the fragment may lie outside where the condition fails:
+ * what is read there is not used, and what would be stored there is not stored, but a register must
+ * be named.
+ */
+static const struct expr *inside_array(struct elem *e, const struct wreg *reg,
+                                       const struct expr *slot)
+{
+	int64_t min, max;
+
+	if (e->n_conditions == 0 || (expr_range(slot, &min, &max) && min >= 0 && max < reg->n_slots))
+		return slot;
+	return expr_mod_int(e->l->pool, slot, reg->n_slots);
+}
+
 static const struct expr *fragment_load(struct elem *e, const struct buffer *buffer,
                                         const struct expr *const *index)
 {
@@ -135,6 +151,7 @@ static const struct expr *fragment_load(struct elem *e, const struct buffer *buf
 		return NULL;
 	}
 	slot = access_substitute(&l->space, slot, &e->slot_var, &e->slot, 1);
+	slot = inside_array(e, l->reg_of[buffer->id], slot);
 	return expr_reg(l->pool, l->reg_of[buffer->id], buffer->type, slot);
 }
 
@@ -463,6 +480,64 @@ static void elem_let(struct elem *e, const struct var *var, const struct expr *t
 	          expr_reg(l->pool, reg, var->type, access_iter_value(&l->space, &e->lane)));
 }
 
+/* What the body stores is not what was loaded before, from the second trip on. */
+static void forget_stored(struct elem *e, struct block *block)
+{
+	struct use_list uses = { .arena = e->l->cx->arena };
+
+	depend_block(&uses, block);
+	for (uint32_t i = 0; i < uses.uses.n; i++)
+		if (uses.uses.p[i].writes)
+			forget(e, uses.uses.p[i].buffer);
+}
+
+static void bind_loop(struct elem *e, const struct var *var, const struct expr *value)
+{
+	subst_set(e->l, &e->subst, var, value);
+	subst_set(e->l, &e->l->subst, var, value);
+}
+
+/*
+ * A serial loop that an iteration runs: inside the loop over groups, around that over a vector's
+ * lanes, so its trip count is the same for all of them.
+ */
+static void elem_loop(struct elem *e, struct stmt *stmt, const struct expr *condition)
+{
+	struct lower *l = e->l;
+	struct loop *loop = &stmt->as.loop;
+	struct use_list loads = { .arena = l->cx->arena };
+	const struct expr *extent = expr_substitute(l->pool, loop->extents[0], &e->subst);
+	struct wblock *outer = l->block;
+	enum unroll unroll = lower_unroll(l, loop, extent);
+	int64_t trips = 0;
+
+	depend_expr(&loads, stmt, loop->extents[0]);
+	if (loop->kind == LOOP_PARALLEL || loads.uses.n || expr_uses(extent, e->lane.var)) {
+		lower_error(l, "this loop inside T.Parallel is not supported yet: its trip count is not "
+		               "the same for all iterations");
+		return;
+	}
+	forget_stored(e, &loop->body);
+	uint32_t n_loaded = e->loaded.n;
+	if (unroll == UNROLL_EXPANDED && expr_is_int(extent, &trips)) {
+		for (int64_t t = 0; t < trips && !l->failed; t++) {
+			bind_loop(e, loop->vars[0], expr_int(l->pool, t));
+			elem_block(e, &loop->body, condition);
+			e->loaded.n = n_loaded;
+		}
+		return;
+	}
+	struct wnode *node =
+		warp_add_loop(l->warp, l->block,
+	                  (struct wloop_head){ lower_loop_name(l, loop->vars[0]), extent,
+	                                       unroll == UNROLL_LOOP, stmt->span });
+	bind_loop(e, loop->vars[0], expr_of_var(l->pool, node->as.loop.var));
+	l->block = &node->as.loop.body;
+	elem_block(e, &loop->body, condition);
+	e->loaded.n = n_loaded;
+	lower_close(l, outer);
+}
+
 static void elem_stmt(struct elem *e, struct stmt *stmt, const struct expr *condition)
 {
 	struct lower *l = e->l;
@@ -484,12 +559,16 @@ static void elem_stmt(struct elem *e, struct stmt *stmt, const struct expr *cond
 		test = elem_value(e, stmt->as.if_.condition);
 		if (!test)
 			return;
+		e->n_conditions++;
 		elem_block(e, &stmt->as.if_.then, expr_and(l->pool, condition, test));
 		elem_block(e, &stmt->as.if_.otherwise,
 		           expr_and(l->pool, condition, expr_unary(l->pool, UN_NOT, test)));
+		e->n_conditions--;
+		return;
+	case STMT_LOOP:
+		elem_loop(e, stmt, condition);
 		return;
 	case STMT_OP:
-	case STMT_LOOP:
 	case STMT_WHILE:
 	case STMT_SYNC:
 		lower_error(l, "this statement inside T.Parallel is not supported yet");

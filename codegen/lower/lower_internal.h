@@ -131,7 +131,7 @@ const struct wreg *lower_convert(struct lower *l, const struct conversion *conve
 /*
  * Before a statement: emits its conversions, and from then on their buffers are the new registers
  * in the new layouts. What was there before goes to the list that lower_convert_end takes after the
- * statement.
+ * statement, where what it stored is brought back.
  */
 struct converted {
 	const struct buffer *buffer;
@@ -142,7 +142,26 @@ struct converted_list {
 	vec_of(struct converted) items;
 };
 bool lower_convert_begin(struct lower *l, const struct stmt *stmt, struct converted_list *before);
-void lower_convert_end(struct lower *l, const struct converted_list *before);
+void lower_convert_end(struct lower *l, const struct stmt *stmt,
+                       const struct converted_list *before);
+/* lower_scalar of a condition or trip count of `stmt`, with the statement's conversions around it
+ * alone. */
+const struct expr *lower_condition(struct lower *l, const struct stmt *stmt, const struct expr *e);
+
+/* ---- lower_unroll.c ---- */
+
+/* How a loop that is no T.Parallel is lowered; `extent` is its lowered trip count. */
+enum unroll {
+	UNROLL_NONE,
+	UNROLL_LOOP,     /* a loop of the warp program that is unrolled */
+	UNROLL_EXPANDED, /* the body once for each trip, the variable a constant */
+};
+enum unroll lower_unroll(struct lower *l, const struct loop *loop, const struct expr *extent);
+
+/* ---- lower_locals.c ---- */
+
+/* Arrays whose slots are chosen at run time are marked as local memory, with a warning each. */
+void lower_locals(struct lower *l);
 
 /* ---- lower_copy.c, lower_gemm.c, lower_reduce.c, lower_pipeline.c ---- */
 void lower_copy(struct lower *l, struct stmt *stmt);
@@ -153,5 +172,7 @@ void lower_wgmma(struct lower *l, const struct op_gemm *gemm, const struct gemm_
 void lower_reduce(struct lower *l, struct stmt *stmt);
 void lower_pipelined(struct lower *l, struct stmt *stmt);
 void lower_loop(struct lower *l, struct stmt *stmt);
+/* A loop variable's name that cannot be mistaken for one of our iteration variables. */
+const char *lower_loop_name(struct lower *l, const struct var *var);
 
 #endif

@@ -19,10 +19,9 @@
 #include <assert.h>
 #include <string.h>
 
-/* A loop variable whose name cannot be mistaken for one of our iteration variables. */
-static const char *loop_name(struct lower *l, const struct var *var)
+const char *lower_loop_name(struct lower *l, const struct var *var)
 {
-	static const char *const ours[] = { "step", "part", "c0", "c1", "c2", "c3", "tid" };
+	static const char *const ours[] = { "step", "part", "c0", "c1", "c2", "c3", "c4", "tid" };
 	const char *name = sym_text(l->cx->names, var->name);
 
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -93,22 +92,40 @@ void lower_enter_body(struct lower *l, struct block *body, const struct use_list
 	}
 }
 
+/* The body once for each trip. */
+static void expand_loop(struct lower *l, struct loop *loop, const struct expr *extent)
+{
+	int64_t trips;
+
+	if (!expr_is_int(extent, &trips))
+		BUG("a loop that is expanded has no constant extent");
+	for (int64_t t = 0; t < trips && !l->failed; t++) {
+		bind(l, loop->vars[0], expr_int(l->pool, t));
+		lower_block(l, &loop->body);
+	}
+}
+
 void lower_loop(struct lower *l, struct stmt *stmt)
 {
 	struct loop *loop = &stmt->as.loop;
-	const struct expr *extent = lower_scalar(l, loop->extents[0]);
+	const struct expr *extent = lower_condition(l, stmt, loop->extents[0]);
 	struct use_list uses = { .arena = l->cx->arena };
 	struct hazard *before;
 	struct wblock *outer = l->block;
 
 	if (!extent)
 		return;
+	enum unroll unroll = lower_unroll(l, loop, extent);
+	if (unroll == UNROLL_EXPANDED) {
+		expand_loop(l, loop, extent);
+		return;
+	}
 	bool divergent = !lower_is_uniform(l, extent);
 	depend_block(&uses, &loop->body);
 	struct wnode *node =
 		warp_add_loop(l->warp, l->block,
-	                  (struct wloop_head){ loop_name(l, loop->vars[0]), extent,
-	                                       loop->kind == LOOP_UNROLL, stmt->span });
+	                  (struct wloop_head){ lower_loop_name(l, loop->vars[0]), extent,
+	                                       unroll == UNROLL_LOOP, stmt->span });
 	bind(l, loop->vars[0], expr_of_var(l->pool, node->as.loop.var));
 	before = lower_save_hazards(l);
 	lower_enter_body(l, &loop->body, &uses);
@@ -237,16 +254,17 @@ void lower_pipelined(struct lower *l, struct stmt *stmt)
 		lower_loop(l, stmt);
 		return;
 	}
-	pipe.extent = lower_scalar(l, stmt->as.loop.extents[0]);
+	pipe.extent = lower_condition(l, stmt, stmt->as.loop.extents[0]);
 	if (!pipe.extent)
 		return;
 	before_prologue(&pipe);
 	for (int64_t k = 0; k < pipeline->num_stages - 1; k++)
 		issue_copies(&pipe, expr_int(l->pool, k));
 	depend_block(&uses, &stmt->as.loop.body);
-	struct wnode *node = warp_add_loop(
-		l->warp, l->block,
-		(struct wloop_head){ loop_name(l, stmt->as.loop.vars[0]), pipe.extent, false, stmt->span });
+	struct wnode *node =
+		warp_add_loop(l->warp, l->block,
+	                  (struct wloop_head){ lower_loop_name(l, stmt->as.loop.vars[0]), pipe.extent,
+	                                       false, stmt->span });
 	struct hazard *before = lower_save_hazards(l);
 	lower_enter_body(l, &stmt->as.loop.body, &uses);
 	l->block = &node->as.loop.body;

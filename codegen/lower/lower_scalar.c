@@ -55,25 +55,56 @@ static const struct expr *memory_element(struct lower *l, const struct buffer *b
 	return expr_reg(l->pool, reg, buffer->type, expr_int(l->pool, 0));
 }
 
-/*
- * One element of a fragment outside of a parallel loop: only where all threads have it in the same
- * slot.
- */
-static const struct expr *fragment_element(struct lower *l, const struct buffer *buffer,
-                                           const struct expr *const *index)
+/* Where the thread holds an element of a fragment, if it does. */
+struct owned {
+	const struct expr *slot, *owns; /* owns: NULL when all threads do */
+};
+
+static struct owned owned_element(struct lower *l, const struct buffer *buffer,
+                                  const struct expr *const *index)
 {
 	const struct layout *layout = l->solution->buffers[buffer->id].layout;
 	const struct expr *tid = expr_of_var(l->pool, l->space.tid);
 	const struct expr *replica = layout_replica_expr(l->pool, layout, tid);
-	const struct expr *slot = layout_axis_expr(l->pool, layout, AXIS_SLOT, index, replica);
+	const struct expr *owner = layout_axis_expr(l->pool, layout, AXIS_THREAD, index, replica);
+	struct owned owned = { layout_axis_expr(l->pool, layout, AXIS_SLOT, index, replica), NULL };
 
-	if (layout_axis_expr(l->pool, layout, AXIS_THREAD, index, replica) != tid ||
-	    expr_uses(slot, l->space.tid)) {
+	if (owner != tid)
+		owned.owns = expr_binary(l->pool, BIN_EQ, owner, tid);
+	return owned;
+}
+
+/* An element that every thread reads: all have it, in the same slot. */
+static const struct expr *fragment_element(struct lower *l, const struct buffer *buffer,
+                                           const struct expr *const *index)
+{
+	struct owned owned = owned_element(l, buffer, index);
+
+	if (owned.owns || expr_uses(owned.slot, l->space.tid)) {
 		lower_error(l, "an element of fragment %s outside of T.Parallel belongs to one thread only",
 		            sym_text(l->cx->names, buffer->name));
 		return expr_int(l->pool, 0);
 	}
-	return slot;
+	return owned.slot;
+}
+
+/* All owners of an element store it; where the slot depends on the thread, each slot is tried. */
+static void store_fragment(struct lower *l, const struct buffer *buffer,
+                           const struct expr *const *index, const struct expr *value)
+{
+	const struct wreg *reg = l->reg_of[buffer->id];
+	struct owned owned = owned_element(l, buffer, index);
+	struct access_iter iter = { access_iter_var(&l->space, 0, reg->n_slots), reg->n_slots, 0 };
+
+	if (!expr_uses(owned.slot, l->space.tid)) {
+		lower_set(l, reg, owned.slot, value, owned.owns);
+		return;
+	}
+	struct wblock *outer = lower_open(l, &iter);
+	const struct expr *slot = access_iter_value(&l->space, &iter);
+	lower_set(l, reg, slot, value,
+	          expr_and(l->pool, owned.owns, expr_binary(l->pool, BIN_EQ, owned.slot, slot)));
+	lower_close(l, outer);
 }
 
 static const struct expr *scalar_load(void *user, const struct expr *load)
@@ -206,7 +237,7 @@ void lower_scalar_store(struct lower *l, struct stmt *stmt)
 		lower_set(l, l->reg_of[buffer->id], lower_flat_index(l, buffer, index), value, NULL);
 		return;
 	case SCOPE_FRAGMENT:
-		lower_set(l, l->reg_of[buffer->id], fragment_element(l, buffer, index), value, NULL);
+		store_fragment(l, buffer, index, value);
 		return;
 	case N_SCOPES:
 		return;

@@ -241,7 +241,8 @@ int64_t warp_registers_estimate(const struct warp_program *program)
 	for (uint32_t i = 0; i < program->regs.n; i++) {
 		const struct wreg *reg = program->regs.p[i];
 
-		n += (reg->n_slots * (int64_t)dtype_bits(reg->type) + 31) / 32;
+		if (!program->regs.p[i]->is_local)
+			n += (reg->n_slots * (int64_t)dtype_bits(reg->type) + 31) / 32;
 	}
 	return n;
 }

@@ -61,6 +61,7 @@ struct wreg {
 	struct dtype type;
 	int64_t n_slots;
 	bool is_uniform;             /* all threads of the block hold the same values */
+	bool is_local;               /* slots are chosen at run time: local memory, no registers */
 	const struct buffer *buffer; /* the fragment, local or scalar it holds; NULL for temporaries */
 	struct span span;
 };

@@ -118,6 +118,8 @@ static void put_reg(struct printer *printer, const struct wreg *reg)
 	           dtype_name(reg->type, type), reg->n_slots);
 	if (reg->is_uniform)
 		buf_text(printer->out, " uniform");
+	if (reg->is_local)
+		buf_text(printer->out, " local");
 	put_line_end(printer, reg->span);
 }
 

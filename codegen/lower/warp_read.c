@@ -227,6 +227,7 @@ static bool read_reg(struct wreader *reader)
 	reg = warp_new_reg(reader->program, name, type, n_slots);
 	declare(reader, name, THING_REG)->is.reg = reg;
 	reg->is_uniform = wread_take(reader, "uniform");
+	reg->is_local = wread_take(reader, "local");
 	return wread_line_end(reader, &reg->span);
 }
 

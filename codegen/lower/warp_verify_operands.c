@@ -203,6 +203,8 @@ static void check_slot(struct wverifier *verifier, const struct wregs *regs,
 	int64_t min, max, bits = dtype_bits(regs->reg->type);
 	int64_t unit = regs->n > 1 && bits < 32 ? (regs->n * bits < 32 ? regs->n : 32 / bits) : 1;
 
+	if (!is_constant(verifier, regs->slot) && regs->reg->is_local)
+		return;
 	if (!is_constant(verifier, regs->slot))
 		WVERIFY_REPORT(verifier, E0613, "the slot of `%s` changes at run time",
 		               sym_text(verifier->program->cx->names, regs->reg->name));

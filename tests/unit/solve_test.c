@@ -461,8 +461,23 @@ static void test_accumulator_conflict(struct check *check)
 	                           .c = whole(&m, s),
 	                           .transpose_b = true,
 	                           .policy = POLICY_FULL_COL });
+	m.options.strict = true;
 	check_conflict(&m, DIAG_E0406, "acc_s is wanted in two layouts",
 	               "policy=T.GemmWarpPolicy.FullCol on line");
+	/* Without --strict one of the two converts it, there and back. */
+	m.options.strict = false;
+	m.cx.diags = (struct diag_list){ .arena = m.cx.arena };
+	solution = solve_ok(&m);
+	if (solution) {
+		const struct stmt_plan *plan = &solution->plans[vec_last(&m.block->stmts)->id];
+
+		CHECK_INT(check, plan->conversions.n, 2);
+		CHECK(check, plan->conversions.n == 2 && !plan->conversions.p[0].is_after &&
+		                 plan->conversions.p[1].is_after);
+		CHECK(check,
+		      plan->conversions.n == 2 &&
+		          layout_equal(plan->conversions.p[1].to, solution->buffers[s->id].layout, NULL));
+	}
 	maker_close(&m);
 }
 

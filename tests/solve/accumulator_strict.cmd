@@ -1,0 +1,1 @@
+$TL analyze accumulator.tl --strict --no-db > /dev/null

@@ -1,0 +1,1 @@
+$TL run locals.tl --sim --check && $TL run locals.tl --set rounds=5 --sim --check && $TL run locals.tl --set by_data=True --sim --check && $TL emit locals.tl --set by_data=True --stage=warp 2> /dev/null | grep "^reg"

@@ -32,10 +32,56 @@ int64_t swizzle_n_elems(const struct swizzle_problem *problem)
 	return n;
 }
 
+/* Offsets of a dimension's values, the other indices being 0, before XOR terms. */
+static void fill_dimension(const struct layout *layout, uint32_t d, int32_t *out)
+{
+	for (int64_t i = 0; i < layout->shape[d]; i++) {
+		out[i] = 0;
+		for (uint32_t n = 0; n < layout->n_digits; n++) {
+			const struct digit *digit = &layout->digits[n];
+
+			if (digit->dim == (int)d)
+				out[i] += (int32_t)(i / digit->div % digit->extent * digit->stride);
+		}
+	}
+}
+
+/* Digits of different dimensions add up: one table a dimension gives all elements. */
+static void fill_digits(const struct layout *layout, struct arena *scratch, int32_t *out)
+{
+	int64_t n = 1;
+
+	out[0] = 0;
+	for (uint32_t d = 0; d < layout->rank; d++) {
+		int64_t extent = layout->shape[d];
+		int32_t *along = arena_array(scratch, int32_t, (size_t)extent);
+
+		fill_dimension(layout, d, along);
+		for (int64_t i = n; i-- > 0;)
+			for (int64_t k = extent; k-- > 0;)
+				out[i * extent + k] = out[i] + along[k];
+		n *= extent;
+	}
+	for (uint32_t x = 0; x < layout->n_xors; x++) {
+		const struct xor_term *term = &layout->xors[x];
+		int32_t mask = (int32_t)((1u << term->n_bits) - 1);
+
+		for (int64_t i = 0; i < n; i++)
+			out[i] ^= ((out[i] >> term->from_bit) & mask) << term->to_bit;
+	}
+}
+
 void swizzle_fill_offsets(const struct layout *layout, int32_t *out)
 {
 	int64_t index[MAX_RANK] = { 0 };
+	struct arena *scratch;
 
+	if (!layout->table) {
+		scratch = arena_open();
+		fill_digits(layout, scratch, out);
+		arena_close(scratch);
+		return;
+	}
 	do
 		*out++ = (int32_t)layout_at(layout, index, 0).offset;
 	while (layout_next_index(layout, index));
@@ -121,8 +167,9 @@ static bool grouping_holds(const struct tile_access *access, const struct offset
 {
 	int64_t n = table->is_linear ? access->n_steps : n_classes(access, table);
 
-	for (int64_t i = 0; i < n; i++)
-		for (uint32_t lane = 0; lane < SWIZZLE_LANES; lane++) {
+	/* The last first: it is the farthest from the one that the grouping was made of. */
+	for (int64_t i = n; i-- > 0;)
+		for (uint32_t lane = SWIZZLE_LANES; lane-- > 0;) {
 			const int32_t *elems =
 				lane_elems(access, table->is_linear ? i : class_step(table, i), lane);
 
@@ -216,13 +263,16 @@ bool swizzle_count_access(const struct swizzle_problem *problem, const struct ti
 {
 	struct grouping scratch;
 	const struct grouping *grouping = find_grouping(problem, access, table, &scratch);
-	int64_t n = n_classes(access, table);
+	int64_t n = n_classes(access, table), left = 0, least = 0;
 
 	*out = (struct swizzle_count){ .bytes = access->bytes, .wavefronts = -1 };
 	if (!grouping)
 		return false;
 	*out = (struct swizzle_count){ .bytes = grouping->bytes };
-	for (int64_t i = 0; i < n && out->wavefronts <= limit; i++) {
+	if (table->least && !table->is_linear)
+		least = table->least[swizzle_log2(grouping->bytes)] * grouping->n_groups;
+	left = least * access->n_steps;
+	for (int64_t i = 0; i < n && out->wavefronts + left <= limit; i++) {
 		const int32_t *elems = lane_elems(access, class_step(table, i), 0);
 		int64_t times = table->classes ? table->classes->times[i] : 1;
 		uint32_t n_groups = table->is_linear ? 1 : grouping->n_groups;
@@ -231,8 +281,9 @@ bool swizzle_count_access(const struct swizzle_problem *problem, const struct ti
 			times = access->n_steps * grouping->n_groups;
 		for (uint32_t g = 0; g < n_groups; g++)
 			count_instruction(access, table, elems + grouping->first[g], times, out);
+		left -= least * times;
 	}
-	return out->wavefronts <= limit;
+	return out->wavefronts + left <= limit;
 }
 
 bool swizzle_weigh(const struct swizzle_problem *problem, const struct layout *layout,
@@ -258,6 +309,12 @@ bool swizzle_weigh(const struct swizzle_problem *problem, const struct layout *l
 
 /* ---- classes of steps ---- */
 
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 29;
+}
+
 static struct step_form form_of(const struct tile_access *access, const int32_t *offsets,
                                 int64_t step)
 {
@@ -268,9 +325,9 @@ static struct step_form form_of(const struct tile_access *access, const int32_t 
 	for (uint32_t i = 0; i < n; i++) {
 		if (elems[i] >= 0 && form.start < 0)
 			form.start = offsets[elems[i]];
-		form.shape = hash_mix(form.shape,
-		                      elems[i] < 0 ? UINT64_MAX
-		                                   : (uint64_t)(uint32_t)(offsets[elems[i]] - form.start));
+		form.shape =
+			mix(form.shape,
+		        elems[i] < 0 ? UINT64_MAX : (uint64_t)(uint32_t)(offsets[elems[i]] - form.start));
 	}
 	return form;
 }
@@ -357,8 +414,9 @@ static int64_t least_phases(const struct tile_access *access, int64_t step, uint
 
 		for (uint32_t at = first; at < first + group; at += n_lanes)
 			n += (mask & ((n_lanes == 32 ? UINT32_MAX : (1u << n_lanes) - 1) << at)) != 0;
-		if (n > 1 && (mask != UINT32_MAX || lanes_may_pair(access, step, lanes, 1) ||
-		              lanes_may_pair(access, step, lanes, 2)))
+		/* Halves of a 16-byte load are not known to merge under a partial mask. */
+		if (n > 1 && (bytes == 8 || mask == UINT32_MAX) &&
+		    (lanes_may_pair(access, step, lanes, 1) || lanes_may_pair(access, step, lanes, 2)))
 			n = 1;
 		phases += n;
 	}

@@ -44,6 +44,9 @@ struct offset_table {
 	/* By log2 of the bytes: of the access under the offsets without the term; NULL entries: not
 	 * known. NULL: none is known. */
 	const struct grouping *const *groupings;
+	/* By log2 of the bytes: wavefronts that every instruction of the access takes, at least; NULL:
+	 * not known. */
+	const int64_t *least;
 };
 
 /* Instructions of `bytes` a lane; false when the slots form none. */

@@ -33,6 +33,9 @@ struct search {
 	bool shape_is_linear;
 	bool linear[SWIZZLE_MAX_ACCESSES];
 	struct linear_access accesses[SWIZZLE_MAX_ACCESSES];
+	/* By access, by log2 of the bytes: of every instruction, at least; 0 where they differ. */
+	int64_t least[SWIZZLE_MAX_ACCESSES][N_WIDTHS];
+	int64_t rest[SWIZZLE_MAX_ACCESSES + 1]; /* bounds by weight of the accesses from here on */
 };
 
 /* ---- the bound ---- */
@@ -60,6 +63,23 @@ static int64_t least_bound(const struct search *search, uint32_t a, uint32_t byt
 	return least;
 }
 
+/* Where no phases merge and no lane is inactive, all instructions have the same least. */
+static void find_least(struct search *search, uint32_t a)
+{
+	const struct swizzle_problem *problem = search->problem;
+	const struct tile_access *access = &problem->accesses[a];
+
+	for (uint32_t bytes = access->bytes; bytes >= min_bytes(problem, access); bytes /= 2) {
+		uint32_t per_group = bytes * 8 / problem->elem_bits;
+		int64_t n_phases = swizzle_phases(access, bytes);
+
+		if (access->n_slots % per_group == 0 &&
+		    swizzle_bound(problem, access, bytes) ==
+		        access->n_steps * access->n_slots / per_group * n_phases)
+			search->least[a][swizzle_log2(bytes)] = n_phases;
+	}
+}
+
 /* The accesses that are linear restrict each other's widths; the others count by themselves. */
 static void find_bounds(struct search *search)
 {
@@ -74,6 +94,7 @@ static void find_bounds(struct search *search)
 	for (uint32_t a = 0; a < problem->n_accesses; a++) {
 		int64_t bound;
 
+		find_least(search, a);
 		answer->bounds[a] = least_bound(search, a, problem->accesses[a].bytes);
 		bound = problem->accesses[a].weight * answer->bounds[a];
 		answer->bound += bound;
@@ -89,6 +110,8 @@ static void find_bounds(struct search *search)
 		answer->bound += joint.bound - apart;
 	}
 	answer->linear_bound = answer->bound;
+	for (uint32_t a = problem->n_accesses; a-- > 0;)
+		search->rest[a] = search->rest[a + 1] + problem->accesses[a].weight * answer->bounds[a];
 }
 
 /* ---- counting a candidate ---- */
@@ -135,6 +158,7 @@ static struct offset_table table_of(struct search *search, uint32_t access, stru
 		table.classes = classes_of(search, access, term);
 	table.term = term;
 	table.groupings = base->groupings[access];
+	table.least = search->least[access];
 	return table;
 }
 
@@ -149,7 +173,8 @@ static bool weigh_base(struct search *search, struct xor_term term, int64_t limi
 	search->answer->n_layouts++;
 	for (uint32_t a = 0; a < problem->n_accesses; a++) {
 		struct offset_table table = table_of(search, a, term);
-		int64_t weight = problem->accesses[a].weight, left = (limit - out->cost) / weight;
+		int64_t weight = problem->accesses[a].weight;
+		int64_t left = (limit - out->cost - search->rest[a + 1]) / weight;
 
 		if (out->cost >= limit ||
 		    !swizzle_count_access(problem, &problem->accesses[a], &table, left, &out->counts[a]))

@@ -578,8 +578,17 @@ bool access_copy_space(struct access_space *space, const struct op_copy *copy,
 
 /* ---- cost ---- */
 
+enum { N_KNOWN = 64 };
+
+/* What a warp's access costs, by moved_key. */
+struct known_count {
+	uint64_t key;
+	struct bank_result result; /* ideal 0: none yet */
+};
+
 /* An access compiled, with room for one value a thread. */
 struct counter {
+	struct known_count known[N_KNOWN];
 	struct access_space *space;
 	const struct access *access;
 	struct expr_code *offset, *guard, *replica;
@@ -601,12 +610,14 @@ static struct counter counter_open(struct access_space *space, const struct acce
 	c.offsets = arena_array(arena, int64_t, n);
 	c.guards = arena_array(arena, int64_t, n);
 	c.replicas = arena_array(arena, int64_t, n);
-	for (size_t t = 0; t < n; t++)
+	for (size_t t = 0; t < n; t++) {
 		c.threads[t] = (int64_t)t;
+		c.guards[t] = c.replicas[t] = 1;
+	}
 	return c;
 }
 
-/* Values of `code` for all threads; 1 for all when there is none. */
+/* Values of `code` for all threads; `out` stays as it is when there is none. */
 static void run_threads(const struct counter *c, const struct expr_code *code, int64_t *out)
 {
 	int n = (int)c->space->n_threads;
@@ -614,12 +625,32 @@ static void run_threads(const struct counter *c, const struct expr_code *code, i
 	if (code)
 		expr_run_lanes(code, c->values, &(struct lane_values){ c->space->tid->id, c->threads, n },
 		               out);
-	else
-		for (int t = 0; t < n; t++)
-			out[t] = 1;
 }
 
-static void count_warp(const struct counter *c, int64_t first, struct access_cost *cost)
+/* A warp's access moved by whole lines costs the same: `key` is that of all such. */
+static uint64_t moved_key(const struct bank_access *bank)
+{
+	int64_t base = bank->offsets[__builtin_ctz(bank->mask)] & ~(int64_t)127;
+	uint64_t key = bank->mask;
+
+	for (uint32_t lanes = bank->mask; lanes; lanes &= lanes - 1)
+		key = (key ^ (uint64_t)(bank->offsets[__builtin_ctz(lanes)] - base)) * 0x9e3779b97f4a7c15u;
+	return key ^ key >> 32;
+}
+
+static struct bank_result count_bank(struct counter *c, const struct bank_access *bank)
+{
+	uint64_t key = moved_key(bank);
+	struct known_count *known = &c->known[key % N_KNOWN];
+
+	if (!known->result.ideal || known->key != key) {
+		known->key = key;
+		known->result = bank_wavefronts(bank);
+	}
+	return known->result;
+}
+
+static void count_warp(struct counter *c, int64_t first, struct access_cost *cost)
 {
 	const struct access *access = c->access;
 	struct bank_access bank = { .op = access->op,
@@ -634,13 +665,13 @@ static void count_warp(const struct counter *c, int64_t first, struct access_cos
 	}
 	if (!bank.mask)
 		return;
-	struct bank_result result = bank_wavefronts(&bank);
+	struct bank_result result = count_bank(c, &bank);
 	cost->executions++;
 	cost->wavefronts += result.max;
 	cost->ideal += result.ideal;
 }
 
-static void count_iteration(const struct counter *c, struct access_cost *cost)
+static void count_iteration(struct counter *c, struct access_cost *cost)
 {
 	run_threads(c, c->guard, c->guards);
 	run_threads(c, c->replica, c->replicas);

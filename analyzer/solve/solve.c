@@ -14,6 +14,7 @@
  */
 #include "analyzer/solve/solve_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 struct search {
@@ -38,12 +39,12 @@ static void visit_leaf(struct search *search, double fixed_cost)
 	struct solver *solver = search->solver;
 	struct buffer_solution *scratch =
 		arena_array(solver->arena, struct buffer_solution, solver->program->buffers.n);
-	double cost;
+	double limit = search->best_cost >= 0 ? search->best_cost - fixed_cost : HUGE_VAL, cost;
 
 	search->n_leaves++;
 	for (uint32_t c = 0; c < solver->components.n; c++)
 		apply(solver, solver->components.p[c], search->chosen[c]);
-	cost = fixed_cost + solve_shared(solver, scratch);
+	cost = fixed_cost + solve_shared(solver, limit, scratch);
 	if (search->best_cost >= 0 && cost >= search->best_cost)
 		return;
 	search->best_cost = cost;

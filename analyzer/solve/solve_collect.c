@@ -67,7 +67,9 @@ static int64_t power_of_two_in(int64_t n)
 static const int64_t *list_places(struct solver *solver, const struct space *space,
                                   const struct expr *offset)
 {
-	int64_t *values, *places, n = 1;
+	int64_t *values, *places, *along, n = 1, last = space->shape[space->rank - 1];
+	const struct expr_code *code;
+	struct lane_values lanes;
 
 	for (uint32_t d = 0; d < space->rank; d++)
 		n = n > MAX_PLACES ? n : n * space->shape[d];
@@ -75,14 +77,19 @@ static const int64_t *list_places(struct solver *solver, const struct space *spa
 		return NULL;
 	places = arena_array(solver->arena, int64_t, (size_t)n);
 	values = arena_array(solver->arena, int64_t, expr_n_vars(solver->pool));
-	for (int64_t at = 0; at < n; at++) {
-		int64_t rest = at;
+	along = arena_array(solver->arena, int64_t, (size_t)last);
+	for (int64_t i = 0; i < last; i++)
+		along[i] = i;
+	code = expr_compile(solver->arena, offset);
+	lanes = (struct lane_values){ space->vars[space->rank - 1]->id, along, (int)last };
+	for (int64_t at = 0; at < n; at += last) {
+		int64_t rest = at / last;
 
-		for (uint32_t d = space->rank; d-- > 0;) {
+		for (uint32_t d = space->rank - 1; d-- > 0;) {
 			values[space->vars[d]->id] = rest % space->shape[d];
 			rest /= space->shape[d];
 		}
-		places[at] = expr_eval_int(offset, values);
+		expr_run_lanes(code, values, &lanes, places + at);
 	}
 	return places;
 }

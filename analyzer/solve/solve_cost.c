@@ -39,6 +39,9 @@ struct sampler {
 	/* The sampled instruction: each lane's index, and whether it is inside the shape. */
 	struct part lanes[LANES];
 	bool active[LANES];
+	bool is_exact; /* no place lies outside the shape */
+	/* Elements from the first that each thread adds, for the use at hand. */
+	int64_t moves[MAX_THREADS];
 };
 
 static void add_axis(const struct layout *layout, enum layout_axis axis, int64_t value,
@@ -63,6 +66,15 @@ static void sampler_open(struct sampler *sampler, const struct space *space,
 		sampler->threads[t] = (struct part){ { 0 } };
 		add_axis(layout, AXIS_THREAD, t, sampler->threads[t].index);
 	}
+	sampler->is_exact = layout->n_threads % LANES == 0;
+	for (uint32_t d = 0; d < space->rank; d++) {
+		int64_t last = 0;
+
+		for (uint32_t i = 0; i < layout->n_digits; i++)
+			if (layout->digits[i].dim == (int)d)
+				last += (layout->digits[i].extent - 1) * layout->digits[i].div;
+		sampler->is_exact = sampler->is_exact && last < space->shape[d];
+	}
 }
 
 /* Fills the sampler's lanes with the indices of (warp, slot). */
@@ -82,13 +94,23 @@ static void sample_warp(struct sampler *sampler, int64_t warp, int64_t slot)
 	}
 }
 
-static uint32_t add_distinct(int64_t *values, uint32_t n, int64_t value)
+/* Up to LANES values, found by a hash. */
+struct distinct {
+	uint64_t used; /* bit set over `values` */
+	int64_t values[64];
+};
+
+/* False when it was there already. */
+static bool add_distinct(struct distinct *set, int64_t value)
 {
-	for (uint32_t i = n; i-- > 0;)
-		if (values[i] == value)
-			return n;
-	values[n] = value;
-	return n + 1;
+	uint32_t at = (uint32_t)((uint64_t)value * 0x9e3779b97f4a7c15u >> 58);
+
+	for (; set->used >> at & 1; at = (at + 1) & 63)
+		if (set->values[at] == value)
+			return false;
+	set->used |= (uint64_t)1 << at;
+	set->values[at] = value;
+	return true;
 }
 
 struct touched {
@@ -99,21 +121,26 @@ struct touched {
 static int64_t element_at(const struct sampler *sampler, const struct use *use, int lane)
 {
 	const int64_t *index = sampler->lanes[lane].index;
-	int64_t sum = 0, flat = 0;
+	int64_t sum = 0;
 
-	for (uint32_t d = 0; d < sampler->space->rank; d++) {
-		sum += index[d] * use->steps[d];
-		flat = flat * sampler->space->shape[d] + index[d];
+	if (use->places) {
+		for (uint32_t d = 0; d < sampler->space->rank; d++)
+			sum = sum * sampler->space->shape[d] + index[d];
+		return use->places[sum];
 	}
-	return use->places ? use->places[flat] : sum;
+	for (uint32_t d = 0; d < sampler->space->rank; d++)
+		sum += index[d] * use->steps[d];
+	return sum;
 }
 
 /* One warp instruction of the use: adds to `touched` when any lane is active. */
 static void count_touched(const struct sampler *sampler, const struct use *use, int64_t elem_bytes,
                           struct touched *touched)
 {
-	int64_t sectors[LANES], lines[LANES];
+	struct distinct sectors, lines;
 	uint32_t n_sectors = 0, n_lines = 0;
+
+	sectors.used = lines.used = 0;
 
 	for (int lane = 0; lane < LANES; lane++) {
 		int64_t address;
@@ -121,12 +148,48 @@ static void count_touched(const struct sampler *sampler, const struct use *use, 
 		if (!sampler->active[lane])
 			continue;
 		address = element_at(sampler, use, lane) * elem_bytes;
-		n_sectors = add_distinct(sectors, n_sectors, address / SECTOR_BYTES);
-		n_lines = add_distinct(lines, n_lines, address / LINE_BYTES);
+		if (!add_distinct(&sectors, address / SECTOR_BYTES))
+			continue;
+		n_sectors++;
+		n_lines += add_distinct(&lines, address / LINE_BYTES);
 	}
 	touched->instructions += n_sectors > 0;
 	touched->sectors += n_sectors;
 	touched->lines += n_lines;
+}
+
+/* The same where all lanes are active and addresses are linear. */
+static struct touched count_moves(const struct sampler *sampler, const struct use *use, int64_t at,
+                                  int64_t width, int64_t elem_bytes)
+{
+	int64_t warp = at % sampler->n_warps, slot = at / sampler->n_warps * width;
+	struct touched touched = { 1, 0, 0 };
+	struct distinct sectors, lines;
+	struct part base = { { 0 } };
+	int64_t first = 0;
+
+	sectors.used = lines.used = 0;
+	add_axis(sampler->layout, AXIS_SLOT, slot, base.index);
+	for (uint32_t d = 0; d < sampler->space->rank; d++)
+		first += base.index[d] * use->steps[d];
+	for (int lane = 0; lane < LANES; lane++) {
+		int64_t address = (first + sampler->moves[warp * LANES + lane]) * elem_bytes;
+
+		if (!add_distinct(&sectors, address / SECTOR_BYTES))
+			continue;
+		touched.sectors++;
+		touched.lines += add_distinct(&lines, address / LINE_BYTES);
+	}
+	return touched;
+}
+
+static void set_moves(struct sampler *sampler, const struct use *use)
+{
+	for (int64_t t = 0; t < sampler->layout->n_threads; t++) {
+		sampler->moves[t] = 0;
+		for (uint32_t d = 0; d < sampler->space->rank; d++)
+			sampler->moves[t] += sampler->threads[t].index[d] * use->steps[d];
+	}
 }
 
 /* Elements an instruction takes: the partition's vector where the use is consecutive along it. */
@@ -165,10 +228,21 @@ static struct touched sample_use(struct sampler *sampler, const struct use *use,
 	int64_t n_samples = n < MAX_SAMPLES ? n : MAX_SAMPLES;
 	struct touched touched = { 0, 0, 0 };
 	double scale = (double)n / (double)n_samples;
+	bool by_moves = sampler->is_exact && !use->places;
 
+	if (by_moves)
+		set_moves(sampler, use);
 	for (int64_t i = 0; i < n_samples; i++) {
 		int64_t at = n_samples == n ? i : spread(i, n);
 
+		if (by_moves) {
+			struct touched one = count_moves(sampler, use, at, width, elem_bytes);
+
+			touched.instructions += one.instructions;
+			touched.sectors += one.sectors;
+			touched.lines += one.lines;
+			continue;
+		}
 		sample_warp(sampler, at % sampler->n_warps, at / sampler->n_warps * width);
 		count_touched(sampler, use, elem_bytes, &touched);
 	}

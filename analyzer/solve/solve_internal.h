@@ -143,13 +143,14 @@ struct solver {
 	/* The choice while it is built: by space id, by buffer id. */
 	const struct layout **space_layout, **fragment_layout;
 	const struct constraint **fragment_from; /* by buffer id: what gave fragment_layout its value */
-	struct map shared_layouts; /* memo: (buffer, partitions that touch it) -> buffer_solution */
-	struct map swizzles;       /* memo of solve_swizzle: accesses -> const struct layout ** */
-	struct map wavefronts;   /* memo of access_count: access fingerprint -> struct access_cost * */
-	struct map global_bytes; /* memo: (space, partition) -> bytes of a copy's global side */
-	struct map copies;       /* memo: (space, partition, shared layout) -> copy plan and access */
-	struct solve_memo *memo; /* its own, or that of the solver whose trial this is */
-	bool exhausted;          /* a limit cut the search short */
+	struct map
+		shared_layouts;    /* memo: (buffer, partitions that touch it) -> struct shared_choice * */
+	struct map swizzles;   /* memo of solve_swizzle: accesses -> const struct layout ** */
+	struct map wavefronts; /* memo of access_count: access fingerprint -> struct access_cost * */
+	struct map global_bytes;   /* memo: (space, partition) -> bytes of a copy's global side */
+	struct map copies;         /* memo: (space, partition, shared layout) -> copy plan and access */
+	struct solve_memo *memo;   /* its own, or that of the solver whose trial this is */
+	bool exhausted;            /* a limit cut the search short */
 	const struct trial *trial; /* NULL: this is the solution itself */
 	const bool *no_wgmma;      /* by statement id: the gemm uses mma.sync; NULL: none must */
 	struct mismatch *mismatch; /* the first inconsistency met, for the explanation */
@@ -302,9 +303,12 @@ const struct layout *solve_swizzle(struct solver *solver, const struct buffer *b
 
 /* ---- solve_shared.c ---- */
 
-/* Layouts of all shared buffers for the partitions in space_layout: fills their entries of `out`
- * (by buffer id), gives cycles a block. */
-double solve_shared(struct solver *solver, struct buffer_solution *out);
+/*
+ * Layouts of all shared buffers for the partitions in space_layout: fills their entries of `out` (by
+ * buffer id), gives cycles a block. When they cost `limit` or more, what comes back is at least
+ * `limit` and `out` is left alone.
+ */
+double solve_shared(struct solver *solver, double limit, struct buffer_solution *out);
 
 /* The `which`-th layout of a tile in order of preference, NULL when it cannot have it; `end` is set
  * past the last. */

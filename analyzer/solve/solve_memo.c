@@ -9,7 +9,8 @@
 
 uint64_t solve_layout_hash(const struct layout *layout)
 {
-	uint64_t hash = hash_mix((uint64_t)layout->kind, layout->rank);
+	uint64_t hash =
+		hash_mix((uint64_t)layout->kind, (uint64_t)layout->elem_bits << 8 | layout->rank);
 
 	if (layout->table || layout->table_threads)
 		return hash_mix(hash, (uint64_t)(uintptr_t)layout);
@@ -18,9 +19,8 @@ uint64_t solve_layout_hash(const struct layout *layout)
 	for (uint32_t i = 0; i < layout->n_digits; i++) {
 		const struct digit *digit = &layout->digits[i];
 
-		hash = hash_mix(hash, (uint64_t)digit->dim << 32 | (uint64_t)digit->axis);
-		hash = hash_mix(hash, (uint64_t)digit->div);
-		hash = hash_mix(hash, (uint64_t)digit->extent);
+		hash = hash_mix(hash, (uint64_t)digit->dim << 56 ^ (uint64_t)digit->axis << 52 ^
+		                          (uint64_t)digit->div << 26 ^ (uint64_t)digit->extent);
 		hash = hash_mix(hash, (uint64_t)digit->stride);
 	}
 	for (uint32_t x = 0; x < layout->n_xors; x++)

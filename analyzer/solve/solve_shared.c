@@ -173,19 +173,24 @@ const struct layout *solve_nth_layout(struct solver *solver, const struct buffer
 		          { 0, 16 }, { 0, 8 },   { 0, 4 },  { 16, 0 } };
 	int64_t shape[MAX_RANK];
 	uint32_t bits = dtype_bits(buffer->type);
+	struct arena_mark mark = arena_mark(solver->arena);
+	const struct layout *layout;
 
 	*end = which == (int)(sizeof(forms) / sizeof(forms[0]));
 	if (*end || (forms[which].span == 16 && !solve_wgmma_operand(solver, buffer)))
 		return NULL;
 	for (uint32_t d = 0; d < buffer->rank; d++)
 		shape[d] = buffer_extent(buffer, d);
-	if (forms[which].span > 0)
-		return layout_swizzled(solver->arena, buffer->rank, shape, bits, forms[which].span);
+	if (forms[which].span > 0) {
+		layout = layout_swizzled(solver->arena, buffer->rank, shape, bits, forms[which].span);
+		return solve_intern(solver, layout, mark);
+	}
 	if (forms[which].pad > 0 &&
 	    (buffer->rank < 2 || bits % 8 != 0 || forms[which].pad * 8 % bits != 0 ||
 	     (forms[which].pad < 16 && is_gemm_operand(solver, buffer))))
 		return NULL;
-	return layout_row_major(solver->arena, buffer->rank, shape, bits, forms[which].pad);
+	layout = layout_row_major(solver->arena, buffer->rank, shape, bits, forms[which].pad);
+	return solve_intern(solver, layout, mark);
 }
 
 static bool better(const struct candidate *a, const struct candidate *b)
@@ -246,31 +251,52 @@ static void try_swizzle(struct solver *solver, const struct buffer *buffer,
 		insert_candidate(solver, out, weigh(solver, buffer, layout, scratch));
 }
 
-static void solve_buffer(struct solver *solver, const struct buffer *buffer,
-                         struct buffer_solution *out)
+/* A buffer under the partitions that touch it, as far as it was looked at. */
+struct shared_choice {
+	struct buffer_solution solution;
+	double least;    /* no layout costs less: instructions and ideal of the best usual candidate */
+	bool is_settled; /* nothing more will be tried */
+};
+
+/* The usual candidates, up to the first without excess. */
+static void weigh_usual(struct solver *solver, const struct buffer *buffer,
+                        struct shared_choice *out)
 {
 	struct access_list *scratch = arena_new(solver->arena, struct access_list);
 	bool end = false, all = wants_all(solver, buffer);
 
-	out->candidates.n = 0;
 	for (int which = 0; !end; which++) {
 		const struct layout *layout = solve_nth_layout(solver, buffer, which, &end);
 		struct candidate candidate;
+		double least;
 
 		if (!layout || !solve_wgmma_reads(solver, buffer, layout))
 			continue;
 		candidate = weigh(solver, buffer, layout, scratch);
-		insert_candidate(solver, out, candidate);
+		least = candidate.cost - (double)(candidate.wavefronts - candidate.ideal);
+		if (out->solution.candidates.n == 0 || least < out->least)
+			out->least = least;
+		insert_candidate(solver, &out->solution, candidate);
 		if (candidate.wavefronts == candidate.ideal && !all)
 			break;
 	}
-	if (!solver->annotated[buffer->id] && out->candidates.n > 0 &&
-	    out->candidates.p[0].wavefronts > out->candidates.p[0].ideal)
-		try_swizzle(solver, buffer, out, scratch);
 	if (solver->annotated[buffer->id])
-		put_annotation_first(solver, buffer, out, scratch);
-	assert(out->candidates.n > 0);
-	out->layout = out->candidates.p[0].layout;
+		put_annotation_first(solver, buffer, &out->solution, scratch);
+	assert(out->solution.candidates.n > 0);
+	out->is_settled = solver->annotated[buffer->id] || out->solution.candidates.p[0].wavefronts <=
+	                                                       out->solution.candidates.p[0].ideal;
+	if (out->is_settled)
+		out->least = out->solution.candidates.p[0].cost;
+}
+
+/* One layout more, made for the accesses. */
+static void settle(struct solver *solver, const struct buffer *buffer, struct shared_choice *choice)
+{
+	if (!choice->is_settled)
+		try_swizzle(solver, buffer, &choice->solution,
+		            arena_new(solver->arena, struct access_list));
+	choice->is_settled = true;
+	choice->least = choice->solution.candidates.p[0].cost;
 }
 
 /* What a buffer's accesses depend on: the partitions of the spaces that touch it. */
@@ -291,21 +317,17 @@ static uint64_t touched_by(const struct solver *solver, const struct buffer *buf
 }
 
 /* The buffer under these partitions, remembered. */
-static double solve_buffer_once(struct solver *solver, const struct buffer *buffer,
-                                struct buffer_solution *out)
+static struct shared_choice *find_choice(struct solver *solver, const struct buffer *buffer)
 {
 	uint64_t key = touched_by(solver, buffer);
-	struct buffer_solution *known = map_get(&solver->shared_layouts, key);
+	struct shared_choice *known = map_get(&solver->shared_layouts, key);
 
 	if (!known) {
-		known = arena_new(solver->arena, struct buffer_solution);
-		solve_buffer(solver, buffer, known);
+		known = arena_new(solver->arena, struct shared_choice);
+		weigh_usual(solver, buffer, known);
 		map_set(solver->arena, &solver->shared_layouts, key, known);
 	}
-	out->layout = known->layout;
-	out->candidates.p = known->candidates.p;
-	out->candidates.n = known->candidates.n;
-	return known->candidates.p[0].cost;
+	return known;
 }
 
 static bool is_used(const struct solver *solver, const struct buffer *buffer)
@@ -319,16 +341,34 @@ static bool is_used(const struct solver *solver, const struct buffer *buffer)
 	return false;
 }
 
-double solve_shared(struct solver *solver, struct buffer_solution *out)
+static bool is_mine(const struct solver *solver, const struct buffer *buffer)
 {
+	return buffer->scope == SCOPE_SHARED && buffer->launch == solver->launch->index &&
+	       is_used(solver, buffer);
+}
+
+double solve_shared(struct solver *solver, double limit, struct buffer_solution *out)
+{
+	uint32_t n = solver->program->buffers.n;
+	struct shared_choice **choices = arena_array(solver->arena, struct shared_choice *, n);
 	double cost = 0;
 
-	for (uint32_t b = 0; b < solver->program->buffers.n; b++) {
-		const struct buffer *buffer = solver->program->buffers.p[b];
-
-		if (buffer->scope == SCOPE_SHARED && buffer->launch == solver->launch->index &&
-		    is_used(solver, buffer))
-			cost += solve_buffer_once(solver, buffer, &out[b]);
-	}
+	for (uint32_t b = 0; b < n; b++)
+		if (is_mine(solver, solver->program->buffers.p[b])) {
+			choices[b] = find_choice(solver, solver->program->buffers.p[b]);
+			cost += choices[b]->least;
+		}
+	for (uint32_t b = 0; b < n && cost < limit; b++)
+		if (choices[b]) {
+			cost -= choices[b]->least;
+			settle(solver, solver->program->buffers.p[b], choices[b]);
+			cost += choices[b]->least;
+		}
+	for (uint32_t b = 0; b < n && cost < limit; b++)
+		if (choices[b]) {
+			out[b].candidates.p = choices[b]->solution.candidates.p;
+			out[b].candidates.n = choices[b]->solution.candidates.n;
+			out[b].layout = out[b].candidates.p[0].layout;
+		}
 	return cost;
 }

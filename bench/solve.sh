@@ -39,7 +39,7 @@ for line in open(sys.argv[1]):
         row[2] = counted("\t".join([row[4], *rest]))
     print("%-9s %9s %13s %7s  %s" % (*row[:4], " ".join([row[4], *rest])))
     rows.append(row)
-solved = [r for r in rows if r[0] in ("optimal", "best")]
+solved = [r for r in rows if r[0] in ("optimal", "best", "partial")]
 print("\n%d kernels: %s" % (len(rows), ", ".join("%d %s" % (n, s) for s, n in collections.Counter(r[0] for r in rows).items())))
 if solved:
     ms = [float(r[1]) for r in solved]
@@ -49,7 +49,7 @@ if counts:
     print("instructions: median %.1f million, largest %.0f million" % (statistics.median(counts) / 1e6, max(counts) / 1e6))
 else:
     print("instructions: this machine does not count them (perf_event_open); CALLGRIND=1 asks valgrind")
-gaps = [float(r[3]) for r in rows if r[0] == "best"]
+gaps = [float(r[3]) for r in rows if r[0] in ("best", "partial")]
 if gaps:
     print("best found, not proved: median gap %.1f %%, largest %.1f %%" % (100 * statistics.median(gaps), 100 * max(gaps)))
 END

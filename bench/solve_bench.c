@@ -42,8 +42,9 @@ struct measured {
 	double ms;
 	uint64_t instructions;
 	double passes[N_PASSES];
-	const char *status; /* optimal, best, conflict, refused */
-	double gap;         /* (cost - bound) / cost, of all launches together */
+	const char
+		*status; /* optimal, best, partial (not all candidates looked at), conflict, refused */
+	double gap;  /* (cost - bound) / cost, of all launches together */
 };
 
 static double cpu_ms(void)
@@ -115,8 +116,8 @@ static void judge(const struct compile *compile, double cost, double bound, stru
 
 		if (!solution || solution->status == SOLVE_CONFLICT)
 			out->status = "conflict";
-		else if (solution->status == SOLVE_BEST_FOUND && strcmp(out->status, "optimal") == 0)
-			out->status = "best";
+		else if (solution->status == SOLVE_BEST_FOUND && strcmp(out->status, "conflict") != 0)
+			out->status = solution->is_partial ? "partial" : "best";
 	}
 }
 

@@ -23,6 +23,7 @@ struct search {
 	const struct assignment **chosen, **best; /* by component */
 	double *rest_bound; /* by component: sum of the least bounds of it and those behind */
 	uint32_t n_leaves, max_leaves;
+	double least_open; /* least bound of what was not looked at */
 };
 
 static void apply(struct solver *solver, const struct component *component,
@@ -52,16 +53,13 @@ static void visit_leaf(struct search *search, double fixed_cost)
 	memcpy(solver->solution->buffers, scratch, solver->program->buffers.n * sizeof(scratch[0]));
 }
 
-/* Components from `c` on; `fixed` and `bound` are sums over those before. */
+/* Components from `c` on; `fixed` and `bound` are sums over those before. When the leaves are used
+ * up, what is left open is remembered by its bound. */
 static void branch(struct search *search, uint32_t c, double fixed, double bound)
 {
 	struct solver *solver = search->solver;
 	const struct component *component;
 
-	if (search->n_leaves >= search->max_leaves) {
-		solver->exhausted = true;
-		return;
-	}
 	if (c == solver->components.n) {
 		visit_leaf(search, fixed);
 		return;
@@ -74,6 +72,11 @@ static void branch(struct search *search, uint32_t c, double fixed, double bound
 
 		if (search->best_cost >= 0 && least >= search->best_cost)
 			return; /* sorted: the others are no better */
+		if (search->n_leaves >= search->max_leaves) {
+			if (least < search->least_open)
+				search->least_open = least;
+			return;
+		}
 		search->chosen[c] = assignment;
 		branch(search, c + 1, fixed + assignment->fixed_cost,
 		       bound + assignment->fixed_cost + assignment->shared_bound);
@@ -134,6 +137,7 @@ static void search_components(struct solver *solver)
 		.best = arena_array(solver->arena, const struct assignment *, n + 1),
 		.rest_bound = arena_array(solver->arena, double, n + 1),
 		.max_leaves = max_leaves(solver),
+		.least_open = HUGE_VAL,
 	};
 
 	for (uint32_t c = n; c-- > 0;) {
@@ -148,11 +152,11 @@ static void search_components(struct solver *solver)
 	}
 	solver->solution->cost = search.best_cost;
 	solver->solution->bound =
-		solver->exhausted ? gemm_bound(solver) + search.rest_bound[0] : search.best_cost;
-	if (solver->solution->bound > search.best_cost)
-		solver->solution->bound = search.best_cost;
-	solver->solution->status =
-		solver->solution->bound == search.best_cost ? SOLVE_OPTIMAL : SOLVE_BEST_FOUND;
+		search.least_open < search.best_cost ? search.least_open : search.best_cost;
+	solver->solution->is_partial = solver->exhausted;
+	solver->solution->status = solver->solution->bound == search.best_cost && !solver->exhausted
+	                               ? SOLVE_OPTIMAL
+	                               : SOLVE_BEST_FOUND;
 }
 
 /* Accumulators that no space touches still have their layout. */

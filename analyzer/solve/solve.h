@@ -140,7 +140,11 @@ struct solution {
 	const struct launch *launch;
 	const struct target *target;
 	enum solve_status status;
-	double cost, bound;              /* cycles a block; bound <= cost, equal when optimal */
+	/* Cycles a block; no combination of the partitions and shared layouts that were candidates
+	 * costs less than `bound`; equal when optimal. */
+	double cost, bound;
+	bool is_partial; /* more partitions than the limits let in: `bound` is of those looked at, and
+	                    nothing is called optimal */
 	uint64_t n_visited;              /* search nodes */
 	struct buffer_solution *buffers; /* indexed by buffer id, program->buffers.n entries */
 	struct stmt_plan *plans;         /* indexed by statement id, program->n_stmts entries */

@@ -150,7 +150,7 @@ struct solver {
 	struct map global_bytes;   /* memo: (space, partition) -> bytes of a copy's global side */
 	struct map copies;         /* memo: (space, partition, shared layout) -> copy plan and access */
 	struct solve_memo *memo;   /* its own, or that of the solver whose trial this is */
-	bool exhausted;            /* a limit cut the search short */
+	bool exhausted;            /* a limit kept partitions or assignments out of the search */
 	const struct trial *trial; /* NULL: this is the solution itself */
 	const bool *no_wgmma;      /* by statement id: the gemm uses mma.sync; NULL: none must */
 	struct mismatch *mismatch; /* the first inconsistency met, for the explanation */
@@ -304,8 +304,8 @@ const struct layout *solve_swizzle(struct solver *solver, const struct buffer *b
 /* ---- solve_shared.c ---- */
 
 /*
- * Layouts of all shared buffers for the partitions in space_layout: fills their entries of `out` (by
- * buffer id), gives cycles a block. When they cost `limit` or more, what comes back is at least
+ * Layouts of all shared buffers for the partitions in space_layout: fills their entries of `out`
+ * (by buffer id), gives cycles a block. When they cost `limit` or more, what comes back is at least
  * `limit` and `out` is left alone.
  */
 double solve_shared(struct solver *solver, double limit, struct buffer_solution *out);

@@ -245,9 +245,11 @@ static void try_swizzle(struct solver *solver, const struct buffer *buffer,
 	bool end;
 	const struct layout *rows = solve_nth_layout(solver, buffer, 0, &end), *layout;
 
+	if (solve_wgmma_operand(solver, buffer))
+		return; /* its swizzles are the usual ones */
 	list_accesses(solver, buffer, rows, scratch);
 	layout = solve_swizzle(solver, buffer, scratch->items, scratch->n);
-	if (layout && solve_wgmma_reads(solver, buffer, layout))
+	if (layout)
 		insert_candidate(solver, out, weigh(solver, buffer, layout, scratch));
 }
 

@@ -226,7 +226,7 @@ void ev_help(struct eval *ev, const char *format, ...) __attribute__((format(pri
 struct value ev_opaque(struct eval *ev, struct span span, const char *text);
 /* E0205 about an opaque value; `what` says what it decides. */
 struct value ev_unsettled(struct eval *ev, struct value value, struct span span, const char *what);
-/* E0217 about a call in a kernel, of a function of which nothing is known, or giving what it gives. */
+/* E0217 about a call in a kernel of something of which nothing is known; `origin`: what it is. */
 struct value ev_unknown_effect(struct eval *ev, struct span span, struct value origin);
 /* Counts work; false when a limit is exceeded. */
 bool ev_step(struct eval *ev, struct span span);

@@ -411,8 +411,8 @@ static struct value call_builtin(struct eval *ev, const struct builtin *builtin,
 }
 
 /*
- * A function of which nothing is known, called in a kernel with one of its buffers, may write to it:
- * what it returns being unknown is not all there is to it.
+ * A function of which nothing is known, called in a kernel with one of its buffers, may write to
+ * it: what it returns being unknown is not all there is to it.
  */
 static bool may_change_kernel(const struct eval *ev, const struct call *call)
 {

@@ -14,10 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The most that a layout may take, padding included, unless --max-bytes says otherwise. */
 enum { MAX_TILE_BYTES = 1 << 20 };
 
 /* ---- the question ---- */
 
+/* "64x64"; E0904 for what is no list of extents, or has too many elements for the search. */
 static bool read_shape(struct cli *cli, struct swizzle_problem *problem)
 {
 	const char *at = cli->options.shape;
@@ -43,6 +45,10 @@ static bool read_shape(struct cli *cli, struct swizzle_problem *problem)
 	}
 }
 
+/*
+ * float16 when nothing is given. Elements below a byte have no layout of their own: a pair of them
+ * has.
+ */
 static bool read_dtype(struct cli *cli, struct swizzle_problem *problem)
 {
 	const char *name = cli->options.dtype ? cli->options.dtype : "float16";
@@ -66,6 +72,10 @@ static bool read_dtype(struct cli *cli, struct swizzle_problem *problem)
 	return true;
 }
 
+/*
+ * All accesses are read before the first refusal, so that one run shows all that is wrong with
+ * them.
+ */
 static bool read_problem(struct cli *cli, struct swizzle_problem *problem)
 {
 	bool ok = true;
@@ -115,6 +125,7 @@ static void print_terms(struct buf *out, const struct layout *layout, const char
 		buf_char(out, '0');
 }
 
+/* log2 of an element's bytes: XOR terms are on bytes, the notations below on elements. */
 static int unit_log(const struct layout *layout)
 {
 	return __builtin_ctz(layout->elem_bits / 8);
@@ -183,6 +194,7 @@ static const char *annotation_text(struct arena *arena, const struct layout *lay
 	return text;
 }
 
+/* NULL where CuTe has no form: several XOR terms, tables. */
 static const char *cute_text(struct arena *arena, const struct layout *layout)
 {
 	struct cute_composed a;
@@ -199,6 +211,7 @@ static const char *cute_text(struct arena *arena, const struct layout *layout)
 	return text;
 }
 
+/* The layout's own text form. */
 static const char *layout_text(struct arena *arena, const struct layout *layout)
 {
 	struct buf buf = { 0 };
@@ -212,6 +225,7 @@ static const char *layout_text(struct arena *arena, const struct layout *layout)
 
 /* ---- the answer ---- */
 
+/* The bound was reached, so that no layout of any form is better. */
 static bool is_optimal(const struct swizzle_answer *answer)
 {
 	return answer->best.layout && answer->best.cost == answer->bound;
@@ -243,6 +257,7 @@ static const char *remark(struct cli *cli, const struct swizzle_problem *problem
 	return NULL;
 }
 
+/* What the answer is worth: proved, proved among linear layouts, or the gap that is left. */
 static const char *proof(struct cli *cli, const struct swizzle_answer *answer)
 {
 	if (is_optimal(answer))
@@ -262,6 +277,7 @@ static const char *proof(struct cli *cli, const struct swizzle_answer *answer)
 		100.0 * (double)(answer->best.cost - answer->bound) / (double)answer->best.cost);
 }
 
+/* Red above the bound; "-" where the layout does not serve the access. */
 static void add_count(struct table *table, const struct swizzle_count *count, int64_t bound)
 {
 	if (count->wavefronts < 0)
@@ -271,6 +287,10 @@ static void add_count(struct table *table, const struct swizzle_count *count, in
 		           count->wavefronts);
 }
 
+/*
+ * An access a row: how often it runs, by which instruction, and wavefronts of the tile row-major,
+ * at best, and at the bound.
+ */
 static void print_counts(struct cli *cli, const struct swizzle_problem *problem,
                          const struct swizzle_answer *answer)
 {
@@ -300,6 +320,7 @@ static void print_counts(struct cli *cli, const struct swizzle_problem *problem,
 	table_print(&cli->out, &table, cli->colour_out);
 }
 
+/* Counts, then the layout in every notation; a notation that cannot say it says so. */
 static void print_answer(struct cli *cli, const struct swizzle_problem *problem,
                          const struct swizzle_answer *answer)
 {
@@ -325,6 +346,7 @@ static void print_answer(struct cli *cli, const struct swizzle_problem *problem,
 		buf_printf(&cli->out, "%s%s\n", layout ? "remark    " : "\n", words);
 }
 
+/* One access under one layout; "wavefronts" is null where the layout does not serve it. */
 static void json_counts(struct json *json, const char *key, const struct swizzle_count *count)
 {
 	json_key(json, key);
@@ -340,6 +362,7 @@ static void json_counts(struct json *json, const char *key, const struct swizzle
 	json_end(json);
 }
 
+/* The layout in every notation; null for those that cannot say it. */
 static void json_layout(struct cli *cli, struct json *json, const struct layout *layout)
 {
 	json_key(json, "layout");
@@ -357,6 +380,7 @@ static void json_layout(struct cli *cli, struct json *json, const struct layout 
 	json_end(json);
 }
 
+/* The same content as the text, with the number of layouts that were counted. */
 static void print_json(struct cli *cli, const struct swizzle_problem *problem,
                        const struct swizzle_answer *answer)
 {
@@ -395,6 +419,7 @@ static void print_json(struct cli *cli, const struct swizzle_problem *problem,
 	cli_json_end(cli, &json);
 }
 
+/* Exit code 1 when no layout serves all accesses. */
 int cmd_swizzle(struct cli *cli)
 {
 	struct swizzle_problem problem = { 0 };

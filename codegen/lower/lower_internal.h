@@ -30,8 +30,11 @@ struct lower {
 	const struct expr **version_of; /* by buffer id: the version in use, NULL for 0 */
 	struct hazard *hazards;         /* by wshared id */
 	bool *wgmma_reads;              /* by wshared id: an operand of wgmma */
-	bool in_pipeline; /* copies are issued by a pipeline, which commits and waits itself */
-	int n_divergent;  /* ifs and loops around that differ between threads */
+	bool holds_wait;                /* the next wgmma is left in flight ... */
+	struct span held_span;
+	const struct wreg *held; /* ... with this accumulator; NULL: none is */
+	bool in_pipeline;        /* copies are issued by a pipeline, which commits and waits itself */
+	int n_divergent;         /* ifs and loops around that differ between threads */
 	vec_of(const struct expr *) guards; /* the conditions of those ifs, all true here */
 	struct map written_barriers;        /* node id -> 1: barriers that the kernel writes itself */
 	bool failed;
@@ -169,6 +172,8 @@ void lower_gemm(struct lower *l, struct stmt *stmt);
 /* A gemm with warpgroup instructions, its positions resolved; `a` is A in registers, else NULL. */
 void lower_wgmma(struct lower *l, const struct op_gemm *gemm, const struct gemm_plan *plan,
                  const struct wreg *a);
+/* Awaits what was left in flight, if anything. */
+void lower_wgmma_wait(struct lower *l);
 void lower_reduce(struct lower *l, struct stmt *stmt);
 void lower_pipelined(struct lower *l, struct stmt *stmt);
 void lower_loop(struct lower *l, struct stmt *stmt);

@@ -11,6 +11,9 @@
  *         the rest on version ko % 3
  *     cp.async.wait 0
  *
+ * When the rest begins with a gemm on wgmma, its products are begun before the copies are issued
+ * and awaited behind that.
+ *
  * Groups are committed also when there is nothing left to copy, so that the count of the wait holds
  * in every iteration.
  */
@@ -216,21 +219,55 @@ static void wait_groups(struct pipe *pipe, int64_t n_pending)
 		lower_inst(pipe->l, WOP_cp_async_wait)->as.cp_async_wait.n_pending = n_pending;
 }
 
-/* One iteration of the steady state. */
+/* The statements behind the copies, from the i-th operation on: that many, of iteration k. */
+static uint32_t run_ops(struct pipe *pipe, const struct expr *k, uint32_t i, uint32_t n)
+{
+	struct lower *l = pipe->l;
+
+	bind(l, pipe->loop->vars[0], k);
+	set_versions(pipe, expr_mod_int(l->pool, k, pipe->pipeline->num_stages));
+	for (; i < pipe->pipeline->ops.n && n > 0; i++) {
+		if (pipe->pipeline->ops.p[i].stage == 0)
+			continue;
+		lower_stmt(l, (struct stmt *)(uintptr_t)pipe->pipeline->ops.p[i].stmt);
+		n--;
+	}
+	return i;
+}
+
+/* Does the first statement behind the copies begin products that may go on meanwhile? */
+static bool begins_with_wgmma(const struct pipe *pipe)
+{
+	for (uint32_t i = 0; i < pipe->pipeline->ops.n; i++) {
+		const struct stmt *stmt = pipe->pipeline->ops.p[i].stmt;
+
+		if (pipe->pipeline->ops.p[i].stage != 0)
+			return stmt->kind == STMT_OP && stmt->as.op.kind == OP_gemm &&
+			       pipe->l->solution->plans[stmt->id].as.gemm.wgmma_n > 0;
+	}
+	return false;
+}
+
+/*
+ * One iteration of the steady state. Copies go into the version of the iteration before, whose
+ * readers have all passed the barrier, so that they may be issued while the first gemm runs.
+ */
 static void steady_state(struct pipe *pipe, const struct var *var)
 {
 	struct lower *l = pipe->l;
 	const struct expr *k = expr_of_var(l->pool, var);
 	int64_t ahead = pipe->pipeline->num_stages - 1;
+	uint32_t next = 0;
 
 	wait_groups(pipe, ahead - 1);
 	lower_barrier(l);
+	l->holds_wait = begins_with_wgmma(pipe);
+	if (l->holds_wait)
+		next = run_ops(pipe, k, 0, 1);
+	l->holds_wait = false;
 	issue_copies(pipe, expr_add_int(l->pool, k, ahead));
-	bind(l, pipe->loop->vars[0], k);
-	set_versions(pipe, expr_mod_int(l->pool, k, pipe->pipeline->num_stages));
-	for (uint32_t i = 0; i < pipe->pipeline->ops.n; i++)
-		if (pipe->pipeline->ops.p[i].stage != 0)
-			lower_stmt(l, (struct stmt *)(uintptr_t)pipe->pipeline->ops.p[i].stmt);
+	lower_wgmma_wait(l);
+	run_ops(pipe, k, next, UINT32_MAX);
 }
 
 /* The copies of the prologue overwrite what earlier statements may still read. */

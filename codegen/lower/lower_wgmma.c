@@ -7,6 +7,9 @@
  *             unroll for c1 in 1: wgmma C[...] <- A_shared[...], B_shared[...]
  *     wgmma.commit
  *     wgmma.wait C
+ *
+ * In a pipeline whose iteration begins with such a gemm the copies for a later one are issued
+ * between the commit and the wait (lower_pipeline.c).
  */
 #include "codegen/lower/lower_internal.h"
 
@@ -90,6 +93,18 @@ static void whole(struct wregs *out, const struct lower *l, const struct wreg *r
 	*out = (struct wregs){ reg, expr_int(l->pool, 0), reg->n_slots };
 }
 
+void lower_wgmma_wait(struct lower *l)
+{
+	struct span span = l->span;
+
+	if (!l->held)
+		return;
+	l->span = l->held_span;
+	whole(&lower_inst(l, WOP_wgmma_wait)->as.wgmma_wait.d, l, l->held);
+	l->span = span;
+	l->held = NULL;
+}
+
 void lower_wgmma(struct lower *l, const struct op_gemm *gemm, const struct gemm_plan *plan,
                  const struct wreg *a)
 {
@@ -112,7 +127,10 @@ void lower_wgmma(struct lower *l, const struct op_gemm *gemm, const struct gemm_
 		emit_shared(l, gemm, plan, &operands);
 	lower_close(l, outer);
 	lower_inst(l, WOP_wgmma_commit);
-	whole(&lower_inst(l, WOP_wgmma_wait)->as.wgmma_wait.d, l, operands.c);
+	l->held = operands.c;
+	l->held_span = l->span;
+	if (!l->holds_wait)
+		lower_wgmma_wait(l);
 	if (!a)
 		lower_did(l, l->shared_of[gemm->a.buffer->id], true, false, false);
 	lower_did(l, l->shared_of[gemm->b.buffer->id], true, false, false);

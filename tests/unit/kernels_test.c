@@ -152,9 +152,10 @@ static void simulate(struct check *check, struct run *run)
 }
 
 /* Compiles and generates inputs; false with the diagnostics shown, and nothing to close. */
-static bool open_run(struct check *check, struct run *run, const char *path, const char *sets)
+static bool open_run(struct check *check, struct run *run, const char *path, const char *sets,
+                     const char *target)
 {
-	struct compile_options options = { .frontend.config = -1, .target = target_find("sm_80") };
+	struct compile_options options = { .frontend.config = -1, .target = target_find(target) };
 	struct tensor_uses uses = { 0 };
 	int64_t *values;
 
@@ -184,7 +185,7 @@ static void test_kernel(struct check *check, const char *path, const char *sets)
 {
 	struct run run;
 
-	if (!open_run(check, &run, path, sets))
+	if (!open_run(check, &run, path, sets, "sm_80"))
 		return;
 	simulate(check, &run);
 	check_numbers(check, &run);
@@ -227,6 +228,12 @@ static void break_inst(struct warp_program *program, struct winst *inst)
 			expr_xor(pool, inst->as.ldmatrix.src.offset, expr_int(pool, 16));
 	else if (inst->kind == WOP_mma)
 		inst->as.mma.b.slot = expr_xor(pool, inst->as.mma.b.slot, expr_int(pool, 2));
+	else if (inst->kind == WOP_wgmma_wait)
+		inst->as.wgmma_wait.n_pending++;
+	else if (inst->kind == WOP_wgmma)
+		inst->as.wgmma.a.offset = expr_xor(pool, inst->as.wgmma.a.offset, expr_int(pool, 16));
+	else if (inst->kind == WOP_wgmma_ra)
+		inst->as.wgmma_ra.b.offset = expr_xor(pool, inst->as.wgmma_ra.b.offset, expr_int(pool, 16));
 	else
 		inst->predicate = expr_bool(pool, false);
 }
@@ -250,19 +257,23 @@ static bool is_caught(struct run *run, struct warp_program *program)
 
 /*
  * Breaks every instruction in turn. `n_spare` synchronisations may go unnoticed: those that another
- * one makes superfluous (the drain behind a loop, a commit before the next one, a barrier between a
- * thread's write and its own read).
+ * one makes superfluous (the drain behind a loop, a fence at a loop's head, a commit before the
+ * next one, a barrier between a thread's write and its own read).
  */
-static void test_mutations(struct check *check, const char *path, const char *sets, int n_spare)
+static void test_mutations(struct check *check, const char *target, const char *path,
+                           const char *sets, int n_spare)
 {
 	struct run run;
 	struct insts insts = { { 0 } };
 	struct warp_program *program;
-	uint32_t syncs = 1u << WOP_barrier | 1u << WOP_cp_async_wait | 1u << WOP_cp_async_commit;
-	uint32_t others = 1u << WOP_ldmatrix | 1u << WOP_mma | 1u << WOP_shfl_xor;
+	uint32_t syncs = 1u << WOP_barrier | 1u << WOP_cp_async_wait | 1u << WOP_cp_async_commit |
+	                 1u << WOP_fence_async;
+	uint32_t others = 1u << WOP_ldmatrix | 1u << WOP_mma | 1u << WOP_shfl_xor | 1u << WOP_wgmma |
+	                  1u << WOP_wgmma_ra | 1u << WOP_wgmma_fence | 1u << WOP_wgmma_commit |
+	                  1u << WOP_wgmma_wait;
 	struct reference_options options = { 0 };
 
-	if (!open_run(check, &run, path, sets))
+	if (!open_run(check, &run, path, sets, target))
 		return;
 	program = run.compile->launches.p[0]->warp;
 	CHECK(check, reference_run(run.compile->program, &run.before, &options, &run.reference));
@@ -379,17 +390,23 @@ int main(void)
 	TEST_SETTINGS(&check, "examples/rms_norm.tl", norm_settings);
 	TEST_SETTINGS(&check, "examples/elementwise_add.tl", add_settings);
 	TEST_SETTINGS(&check, "tests/sim/column_sum.tl", column_settings);
-	test_mutations(&check, "examples/gemm_relu.tl",
+	test_mutations(&check, "sm_80", "examples/gemm_relu.tl",
 	               "M=64 N=64 K=160 block_M=64 block_N=64 block_K=32 num_stages=3", 1);
-	test_mutations(&check, "examples/gemm_relu.tl",
+	test_mutations(&check, "sm_80", "examples/gemm_relu.tl",
 	               "M=64 N=64 K=96 block_M=64 block_N=64 block_K=32 num_stages=2", 1);
-	test_mutations(&check, "examples/gemm_relu.tl",
+	test_mutations(&check, "sm_80", "examples/gemm_relu.tl",
 	               "M=64 N=64 K=96 block_M=64 block_N=64 block_K=32 num_stages=1", 1);
-	test_mutations(&check, "examples/gemm_relu.tl",
+	test_mutations(&check, "sm_80", "examples/gemm_relu.tl",
 	               "M=61 N=67 K=101 block_M=64 block_N=64 block_K=32 num_stages=3", 0);
-	test_mutations(&check, "examples/rms_norm.tl", "M=8 N=320", 1);
-	test_mutations(&check, "examples/rms_norm.tl", "M=5 N=97", 1);
-	test_mutations(&check, "tests/sim/column_sum.tl",
+	test_mutations(&check, "sm_80", "examples/rms_norm.tl", "M=8 N=320", 1);
+	test_mutations(&check, "sm_80", "examples/rms_norm.tl", "M=5 N=97", 1);
+	test_mutations(&check, "sm_80", "tests/sim/column_sum.tl",
 	               "M=256 N=16 block_M=64 block_N=16 threads=256", 0);
+	test_mutations(&check, "sm_90a", "examples/gemm_relu.tl",
+	               "M=64 N=64 K=160 block_M=64 block_N=64 block_K=32 num_stages=3", 1);
+	test_mutations(&check, "sm_90a", "examples/gemm_relu.tl",
+	               "M=128 N=64 K=96 block_M=128 block_N=64 block_K=32 num_stages=1", 2);
+	test_mutations(&check, "sm_90a", "tests/solve/gemm_types.tl",
+	               "M=64 N=64 K=64 a='fragment' ta=True", 1);
 	return check_end(&check);
 }

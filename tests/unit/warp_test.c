@@ -104,10 +104,21 @@ static const char header[] = "warp w threads 64 grid (n, 2, 1) block (bx, by, bz
 							 "reg i8 int8 [8]\n"
 							 "\n";
 
+/* A warpgroup; t does not start where a swizzle of 64 or 128 bytes does. */
+static const char group_header[] =
+	"warp w threads 128 grid (1, 2, 1) block (bx, by, bz) thread tid\n"
+	"source \"k.py\"\n"
+	"shared_bytes 34048\n"
+	"shared s float16 at 0 align 1024 versions 1 x 16384 bytes\n"
+	"shared t float16 at 16640 align 128 versions 1 x 16384 bytes\n"
+	"reg f float32 [32]\n"
+	"reg h float16 [16]\n"
+	"\n";
+
 /* Reads header + body; gives "ok" or the first code reported, by the reader or the verifier. */
-static const char *verdict(struct arena *arena, const char *body, uint32_t *line)
+static const char *verdict(struct arena *arena, const char *head, const char *body, uint32_t *line)
 {
-	struct fixture *fixture = open_text(str_of(arena_printf(arena, "%s%s", header, body)));
+	struct fixture *fixture = open_text(str_of(arena_printf(arena, "%s%s", head, body)));
 	const char *code = "ok";
 
 	if (fixture->program)
@@ -196,13 +207,41 @@ static const struct body_case reader_cases[] = {
 	{ "set f[0; 99999999999999999999] <- 0.0f32\n", "E0601", 11 },
 };
 
-static void test_cases(struct check *check, const struct body_case *cases, size_t n)
+/* The product of the tests, its N, its operands' places and the rest of its numbers. */
+#define PRODUCT(d, n, a, b, a_span, b_mn) \
+	"wgmma " d " <- s[" a "], " b " shape=m16n8k16.f32.f16 n=" n " a_mn=0 a_span=" a_span \
+	" a_leading=16 a_stride=1024 b_mn=" b_mn " b_span=128 b_leading=16 b_stride=1024"
+#define DRAIN "wgmma.commit\nwgmma.wait f[0; 32] n_pending=0\n"
+
+static const struct body_case group_cases[] = {
+	{ "wgmma.fence f[0; 32]\n" PRODUCT("f[0; 32]", "64", "0", "s[8192]", "128", "0") "\n" DRAIN,
+	  "ok", 0 },
+	{ "wgmma.ra f[0; 32] <- h[0; 8], s[0] shape=m16n8k16.f32.f16 n=64 b_mn=1 b_span=32 "
+	  "b_leading=512 "
+	  "b_stride=256\n" DRAIN,
+	  "ok", 0 },
+	{ "fence.proxy.async\n", "ok", 0 },
+	{ PRODUCT("f[0; 16]", "64", "0", "s[8192]", "128", "0") " @7\n" DRAIN, "E0610", 7 },
+	{ PRODUCT("f[0; 6]", "12", "0", "s[8192]", "128", "0") " @7\n" DRAIN, "E0611", 7 },
+	{ PRODUCT("f[0; 32]", "64", "0", "s[8192]", "48", "0") " @7\n" DRAIN, "E0611", 7 },
+	{ PRODUCT("f[0; 32]", "64", "0", "t[0]", "128", "0") " @7\n" DRAIN, "E0615", 7 },
+	{ PRODUCT("f[0; 32]", "64", "8", "s[8192]", "128", "0") " @7\n" DRAIN, "E0615", 7 },
+	{ PRODUCT("f[0; 32]", "64", "16384", "s[8192]", "128", "0") " @7\n" DRAIN, "E0616", 7 },
+	{ "if tid < 64:\n    " PRODUCT("f[0; 32]", "64", "0", "s[0]", "128", "0") " @7\n" DRAIN,
+	  "E0617", 7 },
+	{ PRODUCT("f[0; 32]", "64", "0", "s[8192]", "128", "0") " @7\n", "E0618", 7 },
+	{ PRODUCT("f[0; 32]", "64", "0", "s[8192]", "128", "0") "\nwgmma.commit @7\n", "E0618", 7 },
+	{ "wgmma.wait f[0; 32] n_pending=0 @7\n", "E0618", 7 },
+};
+
+static void test_cases(struct check *check, const char *head, const struct body_case *cases,
+                       size_t n)
 {
 	struct arena *arena = arena_open();
 
 	for (size_t i = 0; i < n; i++) {
 		uint32_t line = 0;
-		const char *got = verdict(arena, cases[i].body, &line);
+		const char *got = verdict(arena, head, cases[i].body, &line);
 		if (!CHECK_TEXT(check, got, cases[i].verdict) || !CHECK_INT(check, line, cases[i].line))
 			printf("in: %s\n", cases[i].body);
 	}
@@ -317,6 +356,7 @@ int main(void)
 
 	test_tables(&check);
 	test_file(&check, "tests/warp/gemm.warp");
+	test_file(&check, "tests/warp/wgmma.warp");
 	test_lowered(&check, "examples/gemm_relu.tl", NULL, NULL);
 	test_lowered(&check, "examples/gemm_relu.tl", "M", "1000");
 	test_lowered(&check, "examples/gemm_relu.tl", "K", "33");
@@ -324,8 +364,9 @@ int main(void)
 	test_lowered(&check, "examples/elementwise_add.tl", NULL, NULL);
 	test_lowered(&check, "examples/rms_norm.tl", NULL, NULL);
 	test_lowered(&check, "examples/rms_norm.tl", "N", "97");
-	test_cases(&check, verifier_cases, sizeof(verifier_cases) / sizeof(*verifier_cases));
-	test_cases(&check, reader_cases, sizeof(reader_cases) / sizeof(*reader_cases));
+	test_cases(&check, header, verifier_cases, sizeof(verifier_cases) / sizeof(*verifier_cases));
+	test_cases(&check, group_header, group_cases, sizeof(group_cases) / sizeof(*group_cases));
+	test_cases(&check, header, reader_cases, sizeof(reader_cases) / sizeof(*reader_cases));
 	test_mutations(&check, "tests/warp/gemm.warp");
 	test_scope(&check);
 	test_names(&check);

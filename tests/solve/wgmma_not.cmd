@@ -1,0 +1,16 @@
+# Why a gemm keeps mma.sync on a target that has wgmma, and that other targets do not speak of it.
+why() {
+	echo "== $*"
+	target=$1 file=$2
+	shift 2
+	$TL emit $file --target $target $(for word in "$@"; do echo "--set $word"; done) --stage=solution | grep 'accumulator of'
+}
+why sm_90a gemm.tl threads=96 block_M=96
+why sm_90a gemm.tl block_M=32
+why sm_90a gemm_types.tl dtype=float32
+why sm_90a gemm_types.tl dtype=int8 acc=int32 ta=True tb=True
+why sm_90a gemm_types.tl b=fragment
+why sm_90a gemm_types.tl K=24
+why sm_90a annotate.tl layout=linear
+why sm_80 gemm.tl
+why sm_100 gemm.tl

@@ -156,7 +156,24 @@ static void run_barrier(struct sim *sim, const struct lane_mask *taken)
 		sim_find(sim, SIM_BARRIER, who_thread(mask_first(sim, &missing)),
 		         "%u of %u threads reach the barrier; thread %u does not", mask_count(sim, taken),
 		         sim->n_threads, mask_first(sim, &missing));
+	sim->block_interval = ++sim->interval;
+}
+
+/* The threads of the mask meet; they must be as many as the barrier waits for. */
+static void run_barrier_part(struct sim *sim, const struct wop_barrier_part *op,
+                             const struct lane_mask *taken)
+{
+	uint32_t n = mask_count(sim, taken), first = mask_first(sim, taken);
+
+	if (is_mask_empty(sim, taken))
+		return;
+	if (n != op->n_threads)
+		sim_find(sim, SIM_BARRIER, who_thread(first),
+		         "%u threads reach barrier %d, which waits for %d", n, (int)op->id,
+		         (int)op->n_threads);
 	sim->interval++;
+	for (uint32_t t = mask_next(taken, 0); t != NO_THREAD; t = mask_next(taken, t + 1))
+		sim->meetings[t] = (struct meeting){ sim->interval, first, n };
 }
 
 static void count_steps(struct sim *sim, const struct lane_mask *mask, uint32_t factor)
@@ -206,6 +223,9 @@ static void run_inst(struct sim *sim, const struct winst *inst, const struct lan
 		break;
 	case WOP_barrier:
 		run_barrier(sim, &taken);
+		break;
+	case WOP_barrier_part:
+		run_barrier_part(sim, &inst->as.barrier_part, &taken);
 		break;
 	case WOP_mma:
 		sim_mma(sim, &inst->as.mma, &taken);
@@ -326,7 +346,8 @@ static void run_block(struct sim *sim, const struct wblock *block, const struct 
 static void begin_block(struct sim *sim, int64_t number, const int64_t *grid)
 {
 	sim->block_number = (uint32_t)number;
-	sim->interval++;
+	sim->block_interval = ++sim->interval;
+	memset(sim->meetings, 0, sim->n_threads * sizeof(*sim->meetings));
 	sim->pending.n = 0;
 	for (int i = 0; i < 3; i++) {
 		sim->block[i] = number % grid[i];
@@ -417,6 +438,7 @@ static void open_state(struct sim *sim)
 	}
 	sim->shared = arena_array(sim->arena, uint8_t, (size_t)sim->shared_bytes);
 	sim->shadow = arena_array(sim->arena, struct shadow_byte, (size_t)sim->shared_bytes);
+	sim->meetings = arena_array(sim->arena, struct meeting, sim->n_threads);
 	sim->open_group = arena_array(sim->arena, uint32_t, sim->n_threads);
 	sim->globals = arena_array(sim->arena, struct shadow_elem *, sim->tensors->n);
 	sim->regs = arena_array(sim->arena, struct reg_file, program->regs.n);

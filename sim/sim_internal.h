@@ -85,6 +85,12 @@ struct products {
 	vec_of(struct busy_regs) busy;  /* registers of groups that are not done */
 };
 
+/* The last barrier of a part of the block that a thread came to, and whom it met there. */
+struct meeting {
+	uint32_t interval; /* that it began; 0: none */
+	uint32_t first, n; /* the threads */
+};
+
 /* The last write to an element of a global tensor. */
 struct shadow_elem {
 	uint32_t writer; /* thread + 1; 0: not written */
@@ -136,7 +142,9 @@ struct sim {
 	/* where it is */
 	int64_t block[3];
 	uint32_t block_number;
-	uint32_t interval;
+	uint32_t interval;        /* counts barriers of any kind */
+	uint32_t block_interval;  /* that the last barrier of the whole block began */
+	struct meeting *meetings; /* by thread */
 	const struct wnode *node;
 	const struct wnode **nodes; /* by id */
 	const struct wnode *loops[MAX_LOOP_DEPTH];
@@ -228,6 +236,9 @@ struct elem_range {
 void shadow_global_read(struct sim *sim, struct elem_range range, uint32_t thread);
 void shadow_global_write(struct sim *sim, struct elem_range range, uint32_t thread,
                          const uint8_t *bytes);
+
+/* Is what thread `other` did in `interval` ordered before what `thread` does now? */
+bool sim_is_ordered(const struct sim *sim, uint32_t other, uint32_t interval, uint32_t thread);
 
 /* ---- instructions ---- */
 

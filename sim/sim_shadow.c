@@ -10,6 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool sim_is_ordered(const struct sim *sim, uint32_t other, uint32_t interval, uint32_t thread)
+{
+	const struct meeting *met = &sim->meetings[thread];
+
+	return interval < sim->block_interval || other == thread ||
+	       (interval < met->interval && other - met->first < met->n);
+}
+
 static const char *piece_name(const struct sim *sim, const struct wshared *shared)
 {
 	return sym_text(sim->cx->names, shared->name);
@@ -37,7 +45,8 @@ static void find_race(struct sim *sim, const struct wshared *shared, int64_t at,
 		sim_find(sim, SIM_SHARED_RACE, who_meets(thread, byte->copy_node),
 		         "thread %u %s %s, into which the copy of thread %u is still in flight", thread,
 		         verb, where, byte->copier - 1u);
-	else if (byte->write_interval == sim->interval && byte->writer != thread)
+	else if (byte->write_interval &&
+	         !sim_is_ordered(sim, byte->writer, byte->write_interval, thread))
 		sim_find(sim, SIM_SHARED_RACE, who_meets(thread, byte->write_node),
 		         "thread %u %s %s, which thread %u writes without a barrier between", thread, verb,
 		         where, byte->writer);
@@ -50,13 +59,33 @@ static void find_race(struct sim *sim, const struct wshared *shared, int64_t at,
 /* Another thread than `thread` read the byte in this interval. */
 static bool is_read_by_other(const struct sim *sim, const struct shadow_byte *byte, uint32_t thread)
 {
-	return byte->read_interval == sim->interval && (byte->other_reader || byte->reader != thread);
+	uint32_t interval = byte->read_interval;
+
+	return interval && (!sim_is_ordered(sim, byte->reader, interval, thread) ||
+	                    (byte->other_reader &&
+	                     !sim_is_ordered(sim, byte->other_reader - 1u, interval, thread)));
 }
 
 static bool is_written_by_other(const struct sim *sim, const struct shadow_byte *byte,
                                 uint32_t thread)
 {
-	return byte->write_interval == sim->interval && byte->writer != thread;
+	return byte->write_interval && !sim_is_ordered(sim, byte->writer, byte->write_interval, thread);
+}
+
+/* Keeps two readers that a write of another thread could meet. */
+static void note_read(const struct sim *sim, struct shadow_byte *byte, uint32_t thread)
+{
+	uint32_t interval = byte->read_interval;
+
+	if (byte->other_reader && sim_is_ordered(sim, byte->other_reader - 1u, interval, thread))
+		byte->other_reader = 0;
+	if (!interval || sim_is_ordered(sim, byte->reader, interval, thread)) {
+		byte->reader = (uint16_t)thread;
+		byte->read_node = sim->node->id;
+	} else {
+		byte->other_reader = (uint16_t)(thread + 1);
+	}
+	byte->read_interval = sim->interval;
 }
 
 void shadow_read(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
@@ -69,26 +98,21 @@ void shadow_read(struct sim *sim, const struct wshared *shared, int64_t at, uint
 		else if (!byte->is_written)
 			sim_find(sim, SIM_UNINITIALISED, who_thread(thread),
 			         "thread %u reads %s, which nothing wrote", thread, byte_text(sim, shared, i));
-		if (byte->read_interval != sim->interval) {
-			byte->read_interval = sim->interval;
-			byte->reader = (uint16_t)thread;
-			byte->read_node = sim->node->id;
-			byte->other_reader = 0;
-		} else if (byte->reader != thread) {
-			byte->other_reader = (uint16_t)(thread + 1);
-		}
+		note_read(sim, byte, thread);
 	}
 }
 
 /* Is a warpgroup instruction reading the byte, or was it awaited in this interval only? */
-static bool is_read_by_product(const struct sim *sim, const struct shadow_byte *byte)
+static bool is_read_by_product(const struct sim *sim, const struct shadow_byte *byte,
+                               uint32_t thread)
 {
 	for (uint32_t g = 0; byte->product && g < MAX_WARPGROUPS; g++) {
 		const struct products *products = &sim->products[g];
 		if (!(byte->product_groups >> g & 1))
 			continue;
 		if (products->n_done < byte->product ||
-		    products->done_interval.p[byte->product - 1] == sim->interval)
+		    !sim_is_ordered(sim, g * WGMMA_THREADS, products->done_interval.p[byte->product - 1],
+		                    thread))
 			return true;
 	}
 	return false;
@@ -99,7 +123,7 @@ static void check_write(struct sim *sim, const struct wshared *shared, int64_t a
 {
 	const struct shadow_byte *byte = &sim->shadow[at];
 
-	if (is_read_by_product(sim, byte))
+	if (is_read_by_product(sim, byte, thread))
 		sim_find(sim, SIM_SHARED_RACE, who_meets(thread, byte->product_node),
 		         "thread %u writes %s, which a wgmma reads: it needs a wait and a barrier between",
 		         thread, byte_text(sim, shared, at));
@@ -212,7 +236,7 @@ static bool is_unordered(const struct sim *sim, const struct shadow_elem *elem, 
 		return false;
 	if (elem->block != sim->block_number)
 		return true;
-	return elem->writer != thread + 1 && elem->interval == sim->interval;
+	return !sim_is_ordered(sim, elem->writer - 1, elem->interval, thread);
 }
 
 void shadow_global_read(struct sim *sim, struct elem_range range, uint32_t thread)

@@ -196,6 +196,7 @@ static void describe(const struct winst *inst, struct bank_access *access, struc
 	case WOP_cp_async_commit:
 	case WOP_cp_async_wait:
 	case WOP_barrier:
+	case WOP_barrier_part:
 	case WOP_mma:
 	case WOP_set:
 	case WOP_shfl_xor:

@@ -109,7 +109,7 @@ static uint64_t walk_barriers(struct check *check, const struct wblock *block, e
 		const struct wnode *node = block->nodes.p[i];
 		switch (node->kind) {
 		case WNODE_INST:
-			if (node->as.inst.kind != WOP_barrier)
+			if (node->as.inst.kind != WOP_barrier && node->as.inst.kind != WOP_barrier_part)
 				break;
 			n++;
 			inner = node->as.inst.predicate ? below(check, node->as.inst.predicate, reach) : reach;

@@ -188,7 +188,8 @@ static void check_gemm_coverage(struct check *check, const struct stmt *stmt,
 		gemm_k_rest(plan) == 0 || (!plan->wgmma_n && !plan->a_is_fragment && !plan->b_is_fragment);
 
 	if (plan->m % (plan->warps_m * rows) == 0 && plan->n % (plan->warps_n * columns) == 0 &&
-	    k_fits && plan->warps_m * plan->warps_n * 32 == check->warp->n_threads &&
+	    k_fits &&
+	    plan->warps_m * plan->warps_n * 32 == check->solution->plans[stmt->id].threads.n &&
 	    (!plan->wgmma_n || plan->warps_m % WGMMA_WARPS == 0))
 		return;
 	check_found(check, (struct finding){ PROPERTY_COVERAGE, PROPERTY_VIOLATED, stmt->span, "" },

@@ -112,7 +112,7 @@ static void check_reduce(struct check *check, struct stmt *stmt)
 
 	for (uint32_t d = 0; d < source->rank; d++)
 		n *= source->shape[d];
-	r.n_threads = check->warp->n_threads;
+	r.n_threads = plan->threads.n;
 	if (n * source->n_replicas * r.n_threads > (int64_t)CHECK_MAX_ELEMS * 16) {
 		check_found(check,
 		            (struct finding){ PROPERTY_REPLICAS, PROPERTY_NOT_PROVED, stmt->span, "" },

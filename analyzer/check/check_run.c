@@ -22,17 +22,25 @@
 
 #include <string.h>
 
-enum { MAX_PERIOD = 8, MAX_STEPS = 1 << 22, NO_THREAD = -1, MANY_THREADS = -2 };
+enum { MAX_PERIOD = 8, MAX_STEPS = 1 << 22, NO_THREAD = -1, WARPGROUP = -2 };
 
 /* What happened to a granule of shared memory. */
 struct granule {
-	int32_t writer, reader; /* thread, NO_THREAD or MANY_THREADS */
+	int32_t writer;                    /* thread or NO_THREAD */
+	int32_t first_reader, last_reader; /* the least and the largest thread that read it */
 	uint32_t write_interval, read_interval;
 	const struct wnode *write_node, *read_node; /* what they ran */
 	uint32_t group; /* cp.async group + 1 that is in flight or was last; 0: none */
 	int32_t group_thread;
-	uint32_t product; /* group of wgmma + 1 that read it last; 0: none */
-	uint32_t fences;  /* proxy fences before it was written */
+	uint32_t product;       /* group of wgmma + 1 that read it last; 0: none */
+	int32_t product_thread; /* the first of its warpgroup */
+	uint32_t fences;        /* proxy fences before it was written */
+};
+
+/* The last barrier of a part of the block that a thread came to, and whom it met there. */
+struct meeting {
+	uint32_t interval; /* that it began; 0: none */
+	int64_t first, n;  /* the threads */
 };
 
 /* The groups of copies of a thread. */
@@ -66,11 +74,14 @@ struct run {
 	bool is_uniform;                  /* no shared address and no condition depends on the block */
 	vec_of(const struct var *) inner; /* loops around, while a longer one's period is sought */
 	struct map codes;                 /* expression id -> struct expr_code * */
-	uint32_t interval;
-	struct copy_groups *groups; /* of cp.async, by thread */
+	uint32_t interval;                /* counts barriers of any kind */
+	uint32_t block_interval;          /* that the last barrier of the whole block began */
+	struct meeting *meetings;         /* by thread */
+	struct copy_groups *groups;       /* of cp.async, by thread */
 	/* Groups of wgmma, whose reads go on until they are awaited, and in which interval that was. */
 	uint32_t n_products, n_products_done;
 	vec_of(uint32_t) products_interval;
+	int32_t matrix_thread;     /* the first of the warpgroup whose operand is looked at */
 	uint32_t n_fences;         /* proxy fences */
 	const struct wnode *split; /* the innermost if or loop around that lets only some threads in */
 	bool only_global;          /* another corner of the grid: shared memory is as in the first */
@@ -132,6 +143,15 @@ struct order_fault {
 	const struct wnode *node; /* what the other one ran */
 };
 
+/* Is what thread `other` did in `interval` ordered before what `thread` does now? */
+static bool is_ordered(const struct run *run, int32_t other, uint32_t interval, int32_t thread)
+{
+	const struct meeting *met = &run->meetings[thread == WARPGROUP ? run->matrix_thread : thread];
+
+	return other == thread || interval < run->block_interval ||
+	       (interval < met->interval && other >= met->first && other < met->first + met->n);
+}
+
 /* A granule that a copy writes, in flight or not ordered with `thread`. */
 static bool meets_copy(struct run *run, const struct granule *g, int32_t thread,
                        struct order_fault *fault)
@@ -142,7 +162,7 @@ static bool meets_copy(struct run *run, const struct granule *g, int32_t thread,
 		return false;
 	if (g->group > groups->n_done)
 		fault->what = "while a copy into it is still in flight, issued by";
-	else if (groups->done_interval.p[g->group - 1] == run->interval && g->group_thread != thread)
+	else if (!is_ordered(run, g->group_thread, groups->done_interval.p[g->group - 1], thread))
 		fault->what = "without a barrier behind the wait for the copy by";
 	else
 		return false;
@@ -155,7 +175,7 @@ static bool meets_copy(struct run *run, const struct granule *g, int32_t thread,
 static bool meets_write(struct run *run, const struct granule *g, int32_t thread,
                         struct order_fault *fault)
 {
-	if (g->writer < 0 || g->writer == thread || g->write_interval != run->interval)
+	if (g->writer == NO_THREAD || is_ordered(run, g->writer, g->write_interval, thread))
 		return false;
 	*fault =
 		(struct order_fault){ "without a barrier behind the write by", g->writer, g->write_node };
@@ -167,12 +187,16 @@ static void touch_read(struct run *run, struct granule *g, int32_t thread, const
 {
 	if (meets_copy(run, g, thread, fault) || meets_write(run, g, thread, fault))
 		return;
-	if (g->read_interval == run->interval && g->reader != NO_THREAD)
-		g->reader = g->reader == thread ? thread : MANY_THREADS;
-	else
-		g->reader = thread;
-	g->read_interval = run->interval;
 	g->read_node = node;
+	if (thread == WARPGROUP)
+		return;
+	if (g->first_reader == NO_THREAD || g->read_interval < run->block_interval)
+		g->first_reader = g->last_reader = thread;
+	if (thread < g->first_reader)
+		g->first_reader = thread;
+	if (thread > g->last_reader)
+		g->last_reader = thread;
+	g->read_interval = run->interval;
 }
 
 static void touch_write(struct run *run, struct granule *g, int32_t thread,
@@ -180,21 +204,29 @@ static void touch_write(struct run *run, struct granule *g, int32_t thread,
 {
 	if (meets_copy(run, g, thread, fault) || meets_write(run, g, thread, fault))
 		return;
-	if (g->read_interval == run->interval && g->reader != NO_THREAD && g->reader != thread)
-		*fault =
-			(struct order_fault){ "without a barrier behind the read by", g->reader, g->read_node };
-	else if (g->product > run->n_products_done)
+	if (g->product > run->n_products_done)
 		*fault = (struct order_fault){ "while a wgmma that is not awaited reads it, of",
-			                           MANY_THREADS, g->read_node };
-	else if (g->product && run->products_interval.p[g->product - 1] == run->interval)
+			                           g->product_thread, g->read_node };
+	else if (g->product &&
+	         !is_ordered(run, g->product_thread, run->products_interval.p[g->product - 1], thread))
 		*fault = (struct order_fault){ "without a barrier behind the wait for the wgmma of",
-			                           MANY_THREADS, g->read_node };
+			                           g->product_thread, g->read_node };
+	if (fault->what || g->first_reader == NO_THREAD)
+		return;
+	if (!is_ordered(run, g->first_reader, g->read_interval, thread))
+		fault->other = g->first_reader;
+	else if (!is_ordered(run, g->last_reader, g->read_interval, thread))
+		fault->other = g->last_reader;
+	else
+		return;
+	fault->what = "without a barrier behind the read by";
+	fault->node = g->read_node;
 }
 
 static void complete_write(struct run *run, struct granule *g, int32_t thread,
                            const struct shared_touch *touch)
 {
-	g->reader = NO_THREAD;
+	g->first_reader = g->last_reader = NO_THREAD;
 	g->write_node = touch->node;
 	if (touch->async) {
 		g->writer = NO_THREAD;
@@ -216,18 +248,15 @@ static const char *shared_name(const struct run *run, const struct wshared *shar
 static void report_order(struct run *run, const struct shared_touch *touch, int32_t thread,
                          int64_t offset, const struct order_fault *fault)
 {
-	struct arena *arena = run->check->cx->arena;
-	const char *who = fault->other == MANY_THREADS
-	                      ? "several threads"
-	                      : arena_printf(arena, "thread %d", (int)fault->other);
-	const char *subject =
-		thread == MANY_THREADS ? "a warpgroup" : arena_printf(arena, "thread %d", (int)thread);
+	const char *subject = thread == WARPGROUP
+	                          ? "a warpgroup"
+	                          : arena_printf(run->check->cx->arena, "thread %d", (int)thread);
 	struct finding finding = { PROPERTY_HAPPENS_BEFORE, PROPERTY_VIOLATED, touch->node->span,
 		                       shared_name(run, touch->addr->shared) };
 
-	check_found(run->check, finding, "%s %s byte %lld %s %s in line %u", subject,
-	            touch->is_write ? "writes" : "reads", (long long)offset, fault->what, who,
-	            source_line(&run->check->cx->sources, fault->node->span));
+	check_found(run->check, finding, "%s %s byte %lld %s thread %d in line %u", subject,
+	            touch->is_write ? "writes" : "reads", (long long)offset, fault->what,
+	            (int)fault->other, source_line(&run->check->cx->sources, fault->node->span));
 }
 
 /* One thread's access: bounds, alignment, order. False after the first violation. */
@@ -297,6 +326,7 @@ static int64_t inst_bytes(const struct winst *inst)
 	case WOP_cp_async_commit:
 	case WOP_cp_async_wait:
 	case WOP_barrier:
+	case WOP_barrier_part:
 	case WOP_mma:
 	case WOP_set:
 	case WOP_shfl_xor:
@@ -420,7 +450,7 @@ static bool touch_matrix(struct run *run, const struct matrix_touch *matrix, int
 	const struct shared_touch *touch = &matrix->touch;
 	struct piece *piece = &run->pieces[touch->addr->shared->id];
 
-	if (!touch_shared(run, touch, MANY_THREADS, offset))
+	if (!touch_shared(run, touch, WARPGROUP, offset))
 		return false;
 	for (int64_t g = offset / piece->granule_bytes;
 	     g <= (offset + touch->bytes - 1) / piece->granule_bytes; g++) {
@@ -429,9 +459,10 @@ static bool touch_matrix(struct run *run, const struct matrix_touch *matrix, int
 			                         granule->group ? granule->group_thread : granule->writer,
 			                         granule->write_node };
 		granule->product = run->n_products + 1;
+		granule->product_thread = run->matrix_thread;
 		if (!is_unfenced(run, granule))
 			continue;
-		report_order(run, touch, MANY_THREADS, offset, &fault);
+		report_order(run, touch, WARPGROUP, offset, &fault);
 		return false;
 	}
 	return true;
@@ -482,9 +513,11 @@ static bool run_operand(struct run *run, const struct wnode *node,
 		return false;
 	}
 	predicate_mask(run, node->as.inst.predicate, run->mask);
-	for (int64_t t = 0; t < n; t += WGMMA_THREADS)
+	for (int64_t t = 0; t < n; t += WGMMA_THREADS) {
+		run->matrix_thread = (int32_t)t;
 		if (run->mask[t] && !run_matrix(run, matrix, run->offsets[t]))
 			return false;
+	}
 	return true;
 }
 
@@ -540,7 +573,7 @@ static void run_barrier(struct run *run, const struct wnode *node)
 	int64_t here = first_thread(run, true), elsewhere = first_thread(run, false);
 	if (here == NO_THREAD)
 		return;
-	run->interval++;
+	run->block_interval = ++run->interval;
 	if (elsewhere == NO_THREAD || run->check->n_found[PROPERTY_TERMINATION])
 		return;
 	if (!node->as.inst.predicate && run->split)
@@ -553,6 +586,28 @@ static void run_barrier(struct run *run, const struct wnode *node)
 	            (long long)here, (long long)elsewhere, where);
 }
 
+/* As many threads must come as the barrier waits for. */
+static void run_barrier_part(struct run *run, const struct wnode *node)
+{
+	struct finding finding = { PROPERTY_TERMINATION, PROPERTY_VIOLATED, node->span, "" };
+	const struct wop_barrier_part *op = &node->as.inst.as.barrier_part;
+	int64_t n = 0, first;
+
+	predicate_mask(run, node->as.inst.predicate, run->mask);
+	first = first_thread(run, true);
+	for (int64_t t = 0; t < run->warp->n_threads; t++)
+		n += run->mask[t];
+	if (n == 0)
+		return;
+	run->interval++;
+	for (int64_t t = 0; t < run->warp->n_threads; t++)
+		if (run->mask[t])
+			run->meetings[t] = (struct meeting){ run->interval, first, n };
+	if (n != op->n_threads && !run->check->n_found[PROPERTY_TERMINATION])
+		check_found(run->check, finding, "%lld threads come to barrier %lld, which waits for %lld",
+		            (long long)n, (long long)op->id, (long long)op->n_threads);
+}
+
 static void run_inst(struct run *run, const struct wnode *node)
 {
 	const struct winst *inst = &node->as.inst;
@@ -560,6 +615,9 @@ static void run_inst(struct run *run, const struct wnode *node)
 	switch (inst->kind) {
 	case WOP_barrier:
 		run_barrier(run, node);
+		return;
+	case WOP_barrier_part:
+		run_barrier_part(run, node);
 		return;
 	case WOP_cp_async_commit:
 		run_commit(run, inst);
@@ -672,9 +730,9 @@ static void run_block(struct run *run, const struct wblock *block);
 static bool inst_has_effect(const struct winst *inst)
 {
 	return winst_shared_addr(inst, NULL) || inst->kind == WOP_barrier ||
-	       inst->kind == WOP_cp_async_commit || inst->kind == WOP_cp_async_wait ||
-	       inst->kind == WOP_wgmma_commit || inst->kind == WOP_wgmma_wait ||
-	       inst->kind == WOP_fence_async;
+	       inst->kind == WOP_barrier_part || inst->kind == WOP_cp_async_commit ||
+	       inst->kind == WOP_cp_async_wait || inst->kind == WOP_wgmma_commit ||
+	       inst->kind == WOP_wgmma_wait || inst->kind == WOP_fence_async;
 }
 
 static bool has_effect(const struct wblock *block)
@@ -742,7 +800,7 @@ static bool is_inst_periodic(struct run *run, const struct winst *inst,
 {
 	const struct waddr *addr = winst_shared_addr(inst, NULL);
 
-	if (inst->kind == WOP_barrier && inst->predicate)
+	if ((inst->kind == WOP_barrier || inst->kind == WOP_barrier_part) && inst->predicate)
 		return is_steady(run, loop, inst->predicate);
 	if (!addr)
 		return true;
@@ -945,7 +1003,8 @@ static void narrow_granules(struct run *run, const struct wblock *block)
 
 static void reset_memory(struct run *run)
 {
-	run->interval = 1;
+	run->interval = run->block_interval = 1;
+	memset(run->meetings, 0, (size_t)run->warp->n_threads * sizeof(*run->meetings));
 	run->n_products = run->n_products_done = run->n_fences = 0;
 	run->products_interval.n = 0;
 	for (int64_t t = 0; t < run->warp->n_threads; t++) {
@@ -955,7 +1014,8 @@ static void reset_memory(struct run *run)
 	for (uint32_t i = 0; i < run->warp->shareds.n; i++)
 		for (int64_t g = 0; g < run->pieces[i].n; g++)
 			run->pieces[i].granules[g] = (struct granule){ .writer = NO_THREAD,
-				                                           .reader = NO_THREAD,
+				                                           .first_reader = NO_THREAD,
+				                                           .last_reader = NO_THREAD,
 				                                           .group_thread = NO_THREAD };
 }
 
@@ -1019,6 +1079,7 @@ void check_run(struct check *check)
 	run.offsets = arena_array(arena, int64_t, n);
 	run.conditions = arena_array(arena, int64_t, n);
 	run.mask = arena_array(arena, bool, n);
+	run.meetings = arena_array(arena, struct meeting, n);
 	run.groups = arena_array(arena, struct copy_groups, n);
 	run.is_uniform = !depends_on_block(&run, &run.warp->body);
 	open_memory(&run);

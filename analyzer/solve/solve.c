@@ -196,7 +196,6 @@ void solve_open(struct solver *solver, struct tile_program *program, const struc
 	                                                              : launch_n_threads(launch);
 	if (!solver->memo)
 		solver->memo = arena_new(solver->arena, struct solve_memo);
-	access_space_init(&solver->access, cx, program->pool, solver->n_threads);
 	solver->solution = arena_new(solver->arena, struct solution);
 	solver->solution->status = SOLVE_CONFLICT;
 	solver->solution->program = program;
@@ -209,6 +208,8 @@ void solve_open(struct solver *solver, struct tile_program *program, const struc
 	solver->by_element = arena_array(solver->arena, bool, n_buffers);
 	solver->fragment_layout = arena_array(solver->arena, const struct layout *, n_buffers);
 	solver->fragment_from = arena_array(solver->arena, const struct constraint *, n_buffers);
+	solve_role(solver, (struct thread_range){ 0, solver->n_threads });
+	solver->access = solver->roles.p[0]->access;
 }
 
 void solve_run(struct solver *solver)
@@ -218,8 +219,10 @@ void solve_run(struct solver *solver)
 	if (!solve_collect(solver))
 		return;
 	solver->space_layout = arena_array(solver->arena, const struct layout *, solver->spaces.n);
-	for (uint32_t c = 0; c < solver->components.n; c++)
+	for (uint32_t c = 0; c < solver->components.n; c++) {
+		solve_enter_role(solver, solver->components.p[c]->role);
 		ok &= solve_component(solver, solver->components.p[c]);
+	}
 	if (!ok)
 		return;
 	apply_pins(solver);

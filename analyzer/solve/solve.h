@@ -113,9 +113,28 @@ struct reduce_plan {
 	int64_t workspace_bytes;
 };
 
+/* Consecutive threads of a block. */
+struct thread_range {
+	int64_t first, n;
+};
+
+/* One of the branches of an `if`. */
+struct branch_taken {
+	const struct expr *condition;
+	bool holds;
+};
+
+/*
+ * Narrows `range` to its threads that take the branch. False, and nothing changes, when the
+ * condition is about more than thread numbers, or the threads are not a run of whole warps.
+ */
+bool thread_range_narrow(const struct tile_program *program, const struct launch *launch,
+                         const struct branch_taken *branch, struct thread_range *range);
+
 struct stmt_plan {
 	const struct stmt *stmt;
 	bool has_plan;
+	struct thread_range threads; /* that do it; threads of layouts count from its first */
 	union {
 		struct loop_plan loop; /* parallel loops and fill */
 		struct copy_plan copy;

@@ -241,6 +241,7 @@ static struct space *add_space(struct solver *solver, enum space_kind kind, cons
 	space->kind = kind;
 	space->stmt = stmt;
 	space->weight = weight;
+	space->role = solver->role;
 	space->reduced_dim = NO_DIM;
 	vec_push(solver->arena, &solver->spaces, space);
 	return space;
@@ -485,6 +486,23 @@ static bool is_left_out(const struct solver *solver, const struct stmt *stmt)
 	return solver->trial && solver->trial->only && !is_block && !solver->trial->only[stmt->id];
 }
 
+/* A branch runs in a role of its own when whole warps take it. */
+static bool collect_branch(struct solver *solver, const struct stmt *stmt, bool holds,
+                           int64_t weight, int depth)
+{
+	struct branch_taken branch = { stmt->as.if_.condition, holds };
+	struct thread_range range = solver->roles.p[solver->role]->range;
+	uint32_t before = solver->role;
+	bool ok;
+
+	if (thread_range_narrow(solver->program, solver->launch, &branch, &range))
+		solve_enter_role(solver, solve_role(solver, range));
+	ok = collect_block(solver, holds ? &stmt->as.if_.then : &stmt->as.if_.otherwise, weight,
+	                   depth + 1);
+	solve_enter_role(solver, before);
+	return ok;
+}
+
 static bool collect_stmt(struct solver *solver, const struct stmt *stmt, int64_t weight, int depth)
 {
 	int64_t trips;
@@ -503,8 +521,8 @@ static bool collect_stmt(struct solver *solver, const struct stmt *stmt, int64_t
 		return collect_block(solver, &stmt->as.loop.body, times(weight, trips), depth + 1);
 	case STMT_IF:
 		collect_scalar(solver, stmt, weight, stmt->as.if_.condition);
-		return collect_block(solver, &stmt->as.if_.then, weight, depth + 1) &&
-		       collect_block(solver, &stmt->as.if_.otherwise, weight, depth + 1);
+		return collect_branch(solver, stmt, true, weight, depth) &&
+		       collect_branch(solver, stmt, false, weight, depth);
 	case STMT_WHILE:
 		collect_scalar(solver, stmt, times(weight, UNKNOWN_TRIPS), stmt->as.while_.condition);
 		return collect_block(solver, &stmt->as.while_.body, times(weight, UNKNOWN_TRIPS),
@@ -677,5 +695,5 @@ bool solve_collect(struct solver *solver)
 		return false;
 	solve_choose_homes(solver);
 	make_components(solver);
-	return true;
+	return solve_assign_roles(solver);
 }

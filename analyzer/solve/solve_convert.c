@@ -157,6 +157,8 @@ static bool visit_gemm(struct solver *solver, const struct component *component,
 	bool clears = gemm->clear_accum && expr_is_true(gemm->clear_accum);
 	struct touch touch = { use->stmt, NULL, NULL, true, false };
 
+	if (!component)
+		solve_enter_role(solver, use->role);
 	for (int which = 0; which < 2; which++) {
 		touch.buffer = which == 0 ? gemm->a.buffer : gemm->b.buffer;
 		touch.layout = use->operands[which] ? use->operands[which]->layout : NULL;
@@ -214,6 +216,8 @@ static bool visit_uses(struct solver *solver, const struct component *component,
 	for (uint32_t s = 0; s < solver->spaces.n; s++) {
 		const struct space *space = solver->spaces.p[s];
 
+		if (!component)
+			solve_enter_role(solver, space->role);
 		for (uint32_t u = 0; u < space->uses.n; u++)
 			if (space->uses.p[u].is_converted && is_first_use(space, u) &&
 			    has_fragment(component, space->uses.p[u].buffer) &&

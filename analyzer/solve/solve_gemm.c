@@ -91,6 +91,7 @@ bool solve_group_grid(struct solver *solver, enum gemm_policy policy, struct gem
 	struct grid grid;
 
 	if (solver->n_threads % WGMMA_THREADS != 0 ||
+	    solver->roles.p[solver->role]->range.first % WGMMA_THREADS != 0 ||
 	    !choose_grid(&cut, solver->n_threads / WGMMA_THREADS, &grid))
 		return false;
 	plan->warps_m = grid.m * WGMMA_WARPS;
@@ -410,6 +411,7 @@ bool solve_gemm(struct solver *solver, const struct stmt *stmt, int64_t weight)
 
 	use->stmt = stmt;
 	use->weight = weight;
+	use->role = solver->role;
 	if (!check_operand(solver, stmt, &gemm->a) || !check_operand(solver, stmt, &gemm->b) ||
 	    !check_accumulator(solver, stmt, &gemm->c) ||
 	    !check_types(solver, stmt, gemm, &use->plan.shape))

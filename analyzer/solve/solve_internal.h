@@ -27,6 +27,13 @@ enum {
 	NO_DIM = -1,
 };
 
+/* A range of the block's threads that runs a part of the kernel; number 0 is the whole block. */
+struct role {
+	struct thread_range range;
+	struct access_space access; /* its thread counts from the range's first */
+};
+#define NO_ROLE UINT32_MAX
+
 /* One operand of a space's iteration: buffer[index(vars)]. */
 struct use {
 	const struct buffer *buffer;
@@ -74,12 +81,14 @@ struct space {
 	vec_of(struct use) uses;
 	vec_of(const struct var *) lets; /* scalars that an iteration binds for itself */
 	uint32_t component;
+	uint32_t role;
 	const struct constraint *constraint;
 };
 
 struct gemm_use {
 	const struct stmt *stmt;
 	struct gemm_plan plan;
+	uint32_t role;
 	int64_t weight;
 	const struct constraint *accumulator, *operands[2];
 	bool converts[2];      /* the operand in registers comes through a conversion */
@@ -101,6 +110,7 @@ struct assignment {
 struct component {
 	vec_of(struct space *) spaces;
 	vec_of(const struct buffer *) fragments;
+	uint32_t role;                         /* of all of them */
 	vec_of(struct assignment) assignments; /* by fixed_cost + shared_bound */
 	const struct assignment *chosen;
 };
@@ -130,6 +140,8 @@ struct solver {
 	struct cx *cx;
 	struct arena *arena;
 	struct expr_pool *pool;
+	vec_of(struct role *) roles;
+	uint32_t role; /* the one that `n_threads` and `access` are of */
 	int64_t n_threads;
 	struct access_space access;
 	struct solution *solution;
@@ -195,6 +207,15 @@ const struct layout *solve_project(struct solver *solver, const struct layout *s
  */
 const struct use_check *solve_owners_within(struct solver *solver, const struct layout *a,
                                             const struct layout *b);
+
+/* ---- solve_roles.c ---- */
+
+/* The number of the role of these threads, made when it is new. */
+uint32_t solve_role(struct solver *solver, struct thread_range range);
+/* n_threads and access are from now on those of the role. */
+void solve_enter_role(struct solver *solver, uint32_t role);
+/* One role for each component and fragment; false with E0411. */
+bool solve_assign_roles(struct solver *solver);
 
 /* ---- solve_trial.c ---- */
 
@@ -291,6 +312,7 @@ bool solve_reduce_plan(const struct solver *solver, const struct space *space,
 /* ---- solve_swizzle.c ---- */
 
 struct weighted_access {
+	uint32_t role;
 	struct access access;
 	int64_t weight;
 };

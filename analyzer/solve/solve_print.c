@@ -248,8 +248,8 @@ static bool verify_loop(const struct solution *solution, const struct stmt *stmt
 		return wrong(solution, stmt->span, "a statement has no partition");
 	if (loop->layout->n_slots % loop->vector_elems != 0)
 		return wrong(solution, stmt->span, "vectors do not divide a partition's slots");
-	if (loop->layout->n_threads > launch_n_threads(solution->launch))
-		return wrong(solution, stmt->span, "a partition uses more threads than the block has");
+	if (loop->layout->n_threads > solution->plans[stmt->id].threads.n)
+		return wrong(solution, stmt->span, "a partition uses more threads than do the statement");
 	return true;
 }
 
@@ -259,9 +259,9 @@ static bool verify_gemm(const struct solution *solution, const struct stmt *stmt
 	const struct buffer *buffer = stmt->as.op.as.gemm.c.buffer;
 	const struct layout *c = plan_layout(&solution->plans[stmt->id], buffer);
 
-	if (gemm->warps_m * gemm->warps_n * 32 != launch_n_threads(solution->launch))
+	if (gemm->warps_m * gemm->warps_n * 32 != solution->plans[stmt->id].threads.n)
 		return wrong(solution, stmt->span,
-		             "a gemm's warp grid has another number of warps than the block");
+		             "a gemm's warp grid has another number of warps than the threads that do it");
 	if (gemm->m % (16 * gemm->warps_m) != 0 || gemm->n % (8 * gemm->warps_n) != 0)
 		return wrong(solution, stmt->span, "a gemm's warps do not cover it");
 	if (!layout_equal(gemm->c, c ? c : solution->buffers[buffer->id].layout, NULL))

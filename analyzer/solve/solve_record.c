@@ -151,8 +151,10 @@ static void record_space(struct solver *solver, const struct space *space)
 	const struct buffer *dst;
 	struct access unused;
 
+	solve_enter_role(solver, space->role);
 	plan->stmt = space->stmt;
 	plan->has_plan |= space->kind != SPACE_SCALAR;
+	plan->threads = solver->roles.p[space->role]->range;
 	switch (space->kind) {
 	case SPACE_SCALAR:
 		return;
@@ -287,9 +289,11 @@ void solve_record(struct solver *solver)
 
 		plan->stmt = solver->gemms.p[g]->stmt;
 		plan->has_plan = true;
+		plan->threads = solver->roles.p[solver->gemms.p[g]->role]->range;
 		plan->as.gemm = solver->gemms.p[g]->plan;
 	}
 	for (uint32_t s = 0; s < solver->spaces.n; s++)
 		record_space(solver, solver->spaces.p[s]);
 	solve_record_conversions(solver);
+	solve_enter_role(solver, 0);
 }

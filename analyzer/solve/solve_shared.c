@@ -22,10 +22,11 @@ struct access_list {
 	uint32_t n;
 };
 
-static void push_access(struct access_list *list, const struct access *access, int64_t weight)
+static void push_access(struct solver *solver, struct access_list *list,
+                        const struct access *access, int64_t weight)
 {
 	if (list->n < MAX_BUFFER_ACCESSES)
-		list->items[list->n++] = (struct weighted_access){ *access, weight };
+		list->items[list->n++] = (struct weighted_access){ solver->role, *access, weight };
 }
 
 /* ---- what touches a buffer under a layout ---- */
@@ -44,11 +45,12 @@ static void add_gemm_accesses(struct solver *solver, const struct buffer *buffer
 
 			if (region->buffer != buffer || use->plan.wgmma_n)
 				continue;
+			solve_enter_role(solver, use->role);
 			n = access_gemm_operand(&solver->access,
 			                        &(struct operand_ref){ gemm, &use->plan, which, layout },
 			                        accesses);
 			for (uint32_t i = 0; i < n; i++)
-				push_access(list, &accesses[i], use->weight);
+				push_access(solver, list, &accesses[i], use->weight);
 		}
 	}
 }
@@ -62,20 +64,21 @@ static void add_use_accesses(struct solver *solver, const struct space *space,
 	struct elem_ref ref = { &loop, space->vars, use->buffer, layout, use->index };
 	struct access access;
 
+	solve_enter_role(solver, space->role);
 	if (space->kind == SPACE_COPY) {
 		solve_copy_plan(solver, space, layout, &access);
-		push_access(list, &access, space->weight);
+		push_access(solver, list, &access, space->weight);
 		return;
 	}
 	if (use->is_load) {
 		access_elementwise(&solver->access, &ref, false, 0, &access);
-		push_access(list, &access, space->weight);
+		push_access(solver, list, &access, space->weight);
 	}
 	if (use->is_store) {
 		int64_t max_bytes = use->is_conditional ? dtype_bits(use->buffer->type) / 8 : 0;
 
 		access_elementwise(&solver->access, &ref, true, max_bytes, &access);
-		push_access(list, &access, space->weight);
+		push_access(solver, list, &access, space->weight);
 	}
 }
 
@@ -101,6 +104,7 @@ struct access_cost solve_count(struct solver *solver, const struct access *acces
 	uint64_t key = hash_mix(access->offset->id, predicate ? predicate->id + 1 : 0);
 	struct access_cost *cost;
 
+	key = hash_mix(key, solver->role);
 	key = hash_mix(key, hash_mix((uint64_t)access->op,
 	                             hash_mix((uint64_t)access->bytes, (uint64_t)access->n_matrices)));
 	for (uint32_t i = 0; i < access->n_iters; i++)
@@ -142,6 +146,7 @@ static struct candidate weigh(struct solver *solver, const struct buffer *buffer
 	solver->solution->n_visited++;
 	list_accesses(solver, buffer, layout, scratch);
 	for (uint32_t i = 0; i < scratch->n; i++) {
+		solve_enter_role(solver, scratch->items[i].role);
 		struct access_cost cost = solve_count(solver, &scratch->items[i].access);
 		int64_t weight = scratch->items[i].weight;
 
@@ -372,5 +377,6 @@ double solve_shared(struct solver *solver, double limit, struct buffer_solution 
 			out[b].candidates.n = choices[b]->solution.candidates.n;
 			out[b].layout = out[b].candidates.p[0].layout;
 		}
+	solve_enter_role(solver, 0);
 	return cost;
 }

@@ -93,6 +93,8 @@ static bool add_access(struct solver *solver, struct arena *scratch,
 {
 	const struct access *access = &weighted->access;
 	int64_t elem_bytes = problem->elem_bits / 8;
+
+	solve_enter_role(solver, weighted->role);
 	int64_t n_warps = (solver->n_threads + LANES - 1) / LANES;
 	int64_t n_slots = access->bytes / elem_bytes, n_steps = n_iterations(access) * n_warps;
 	struct tile_access *out = &problem->accesses[problem->n_accesses];

@@ -324,6 +324,10 @@ static void print_any(struct cuda_writer *writer, const struct winst *inst)
 	case WOP_barrier:
 		cuda_line(writer, "__syncthreads();");
 		break;
+	case WOP_barrier_part:
+		cuda_line(writer, "asm volatile(\"bar.sync %d, %d;\" ::: \"memory\");",
+		          (int)inst->as.barrier_part.id, (int)inst->as.barrier_part.n_threads);
+		break;
 	case WOP_mma:
 		print_mma(writer, inst);
 		break;

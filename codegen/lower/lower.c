@@ -38,27 +38,70 @@ static void lower_op(struct lower *l, struct stmt *stmt)
 	BUG("op kind %d", (int)stmt->as.op.kind);
 }
 
-struct uniform_visit {
-	const struct var *tid;
-	bool differs;
-};
-
 static void visit_uniform(void *user, const struct expr *e)
 {
-	struct uniform_visit *visit = user;
-
 	if ((e->kind == EXPR_REG && !e->as.reg->is_uniform) ||
-	    (e->kind == EXPR_VAR && e->as.var == visit->tid) || e->kind == EXPR_CALL ||
+	    (e->kind == EXPR_VAR && e->as.var->kind == VAR_THREAD) || e->kind == EXPR_CALL ||
 	    e->kind == EXPR_LOAD)
-		visit->differs = true;
+		*(bool *)user = true;
 }
 
-bool lower_is_uniform(struct lower *l, const struct expr *e)
+bool lower_is_uniform(const struct expr *e)
 {
-	struct uniform_visit visit = { l->space.tid, false };
+	bool differs = false;
 
-	expr_walk(e, visit_uniform, &visit);
-	return !visit.differs;
+	expr_walk(e, visit_uniform, &differs);
+	return !differs;
+}
+
+/* Who takes a branch. */
+struct branch {
+	struct block *block;
+	const struct expr *condition; /* that holds in it */
+	bool divergent;               /* not all threads of the role */
+	uint32_t role;                /* the group of threads that takes it, else the one around */
+};
+
+static struct branch branch_of(struct lower *l, struct stmt *stmt, const struct expr *condition,
+                               bool holds)
+{
+	struct branch_taken taken = { stmt->as.if_.condition, holds };
+	struct branch branch = { holds ? &stmt->as.if_.then : &stmt->as.if_.otherwise,
+		                     holds ? condition : expr_unary(l->pool, UN_NOT, condition),
+		                     !lower_is_uniform(condition), l->role };
+	struct thread_range range = l->roles[l->role];
+
+	if (!branch.divergent || l->n_divergent ||
+	    !thread_range_narrow(l->warp->tile, l->warp->launch, &taken, &range))
+		return branch;
+	branch.role = lower_role(l, range);
+	branch.divergent = branch.role == 0 && range.n != l->roles[0].n;
+	return branch;
+}
+
+static void lower_branch(struct lower *l, const struct branch *branch)
+{
+	uint32_t role = l->role, n_guards = l->guards.n;
+
+	l->n_divergent += branch->divergent;
+	l->role = branch->role;
+	if (!lower_is_uniform(branch->condition))
+		vec_push(l->cx->arena, &l->guards, branch->condition);
+	lower_block(l, branch->block);
+	l->guards.n = n_guards;
+	l->role = role;
+	l->n_divergent -= branch->divergent;
+}
+
+/* What a group of threads needs from all must be waited for by all, in front of it. */
+static void before_branch(struct lower *l, const struct branch *branch)
+{
+	struct use_list uses = { .arena = l->cx->arena };
+
+	if (branch->role == l->role)
+		return;
+	depend_block(&uses, branch->block);
+	lower_before_role(l, &uses, branch->role);
 }
 
 static void lower_if(struct lower *l, struct stmt *stmt)
@@ -68,24 +111,25 @@ static void lower_if(struct lower *l, struct stmt *stmt)
 
 	if (!condition)
 		return;
-	bool divergent = !lower_is_uniform(l, condition);
+	struct branch then = branch_of(l, stmt, condition, true),
+				  otherwise = branch_of(l, stmt, condition, false);
+	before_branch(l, &then);
+	before_branch(l, &otherwise);
+	l->span = stmt->span;
 	struct wnode *node = warp_add_if(l->warp, l->block, condition, stmt->span);
 	struct hazard *before = lower_save_hazards(l), *after_then;
-	l->n_divergent += divergent;
+	if (then.role != l->role)
+		map_set(l->cx->arena, &l->role_branches[0], node->id, node);
+	if (otherwise.role != l->role)
+		map_set(l->cx->arena, &l->role_branches[1], node->id, node);
 	l->block = &node->as.if_.then;
-	if (divergent)
-		vec_push(l->cx->arena, &l->guards, condition);
-	lower_block(l, &stmt->as.if_.then);
-	if (divergent)
-		vec_last(&l->guards) = expr_unary(l->pool, UN_NOT, condition);
+	lower_branch(l, &then);
 	after_then = lower_save_hazards(l);
 	for (uint32_t i = 0; i < l->warp->shareds.n; i++)
 		l->hazards[i] = before[i];
 	l->block = &node->as.if_.otherwise;
-	lower_block(l, &stmt->as.if_.otherwise);
+	lower_branch(l, &otherwise);
 	lower_merge_hazards(l, after_then);
-	l->guards.n -= divergent;
-	l->n_divergent -= divergent;
 	lower_close(l, outer);
 }
 
@@ -127,7 +171,7 @@ static void lower_while(struct lower *l, struct stmt *stmt)
 	test = while_condition(l, stmt, reg);
 	if (!test)
 		return;
-	bool divergent = !lower_is_uniform(l, test);
+	bool divergent = !lower_is_uniform(test);
 	depend_block(&uses, &stmt->as.while_.body);
 	depend_expr(&uses, stmt, condition);
 	struct wnode *node = warp_add_while(l->warp, l->block, test, stmt->span);
@@ -161,21 +205,8 @@ static void lower_loop_stmt(struct lower *l, struct stmt *stmt)
 	}
 }
 
-/* Is the statement's work spread over all threads of the block? */
-static bool is_collective(const struct lower *l, const struct stmt *stmt)
-{
-	if (stmt->kind == STMT_OP)
-		return stmt->as.op.kind == OP_gemm || l->solution->plans[stmt->id].has_plan;
-	return stmt->kind == STMT_LOOP && stmt->as.loop.kind == LOOP_PARALLEL;
-}
-
 static void lower_kind(struct lower *l, struct stmt *stmt)
 {
-	if (l->n_divergent && is_collective(l, stmt)) {
-		lower_error(l, "the work of this line is spread over all threads of the block, but the if "
-		               "around it lets only some of them come");
-		return;
-	}
 	switch (stmt->kind) {
 	case STMT_OP:
 		lower_op(l, stmt);
@@ -208,6 +239,7 @@ static void leave_out(struct lower *l, const struct lower *before, uint32_t n_no
 	l->block->nodes.n = n_nodes;
 	l->n_divergent = before->n_divergent;
 	l->guards.n = before->guards.n;
+	l->role = before->role;
 	l->in_pipeline = before->in_pipeline;
 	l->failed = false;
 	l->left_out = true;
@@ -224,15 +256,18 @@ void lower_stmt(struct lower *l, struct stmt *stmt)
 {
 	struct converted_list converted = { 0 };
 	struct lower before = *l;
+	struct role_state role;
 	uint32_t n_nodes = l->block->nodes.n;
 
 	l->span = stmt->span;
+	role.block = NULL;
 	if (is_block(stmt)) {
 		lower_kind(l, stmt);
 	} else {
-		if (lower_convert_begin(l, stmt, &converted))
+		if (lower_role_begin(l, stmt, &role) && lower_convert_begin(l, stmt, &converted))
 			lower_kind(l, stmt);
 		lower_convert_end(l, stmt, &converted);
+		lower_role_end(l, &role);
 	}
 	if (l->failed && l->is_partial)
 		leave_out(l, &before, n_nodes);
@@ -392,6 +427,8 @@ static struct warp_program *lower_any(const struct schedule *schedule, bool is_p
 	lower_find_uniform(&l, solution->launch, n);
 	l.wgmma_reads = arena_array(cx->arena, bool, l.warp->shareds.n + 1);
 	tile_walk((struct block *)(uintptr_t)&solution->launch->body, mark_wgmma, &l);
+	lower_role(&l, (struct thread_range){ 0, l.warp->n_threads });
+	l.is_manual = lower_is_manual(solution->launch);
 	for (uint32_t i = 0; i < n; i++)
 		if (in_registers(program->buffers.p[i]->scope) &&
 		    program->buffers.p[i]->launch == solution->launch->index)

@@ -24,10 +24,7 @@
  * issued, and fences what it wrote. */
 static bool is_inserted(const struct lower *l, const struct wnode *node)
 {
-	return node->kind == WNODE_INST &&
-	       (node->as.inst.kind == WOP_barrier || node->as.inst.kind == WOP_cp_async_wait ||
-	        node->as.inst.kind == WOP_fence_async) &&
-	       !map_get(&l->written_barriers, node->id);
+	return node->kind == WNODE_INST && map_get(&l->misplaced, node->id);
 }
 
 static bool has_inserted(const struct lower *l, const struct wblock *block)
@@ -96,7 +93,7 @@ static void push_down(struct distribution *d, struct wnode *node)
 		node->as.loop.body = distributed(d, &node->as.loop.body);
 		break;
 	case WNODE_IF:
-		if (!lower_is_uniform(d->l, node->as.if_.condition))
+		if (!lower_is_uniform(node->as.if_.condition))
 			BUG("a divergent if kept its barrier");
 		node->as.if_.then = distributed(d, &node->as.if_.then);
 		node->as.if_.otherwise = distributed(d, &node->as.if_.otherwise);
@@ -181,6 +178,39 @@ static void widen_loop(struct lower *l, struct wnode *node, struct wblock *out)
 
 static void converge(struct lower *l, struct wblock *block);
 
+/* The barriers of the block are where all threads of their role come. */
+static void settle(struct lower *l, const struct wblock *block)
+{
+	for (uint32_t i = 0; i < block->nodes.n; i++) {
+		const struct wnode *node = block->nodes.p[i];
+		switch (node->kind) {
+		case WNODE_INST:
+			map_set(l->cx->arena, &l->misplaced, node->id, NULL);
+			break;
+		case WNODE_LOOP:
+			settle(l, &node->as.loop.body);
+			break;
+		case WNODE_IF:
+			settle(l, &node->as.if_.then);
+			settle(l, &node->as.if_.otherwise);
+			break;
+		case WNODE_WHILE:
+			settle(l, &node->as.while_.body);
+			break;
+		}
+	}
+}
+
+static void converge_if(struct lower *l, struct wnode *node)
+{
+	converge(l, &node->as.if_.then);
+	converge(l, &node->as.if_.otherwise);
+	if (map_get(&l->role_branches[0], node->id))
+		settle(l, &node->as.if_.then);
+	if (map_get(&l->role_branches[1], node->id))
+		settle(l, &node->as.if_.otherwise);
+}
+
 static void converge_node(struct lower *l, struct wnode *node, struct wblock *out)
 {
 	switch (node->kind) {
@@ -188,22 +218,21 @@ static void converge_node(struct lower *l, struct wnode *node, struct wblock *ou
 		break;
 	case WNODE_LOOP:
 		converge(l, &node->as.loop.body);
-		if (!lower_is_uniform(l, node->as.loop.extent) && node_has_inserted(l, node)) {
+		if (!lower_is_uniform(node->as.loop.extent) && node_has_inserted(l, node)) {
 			widen_loop(l, node, out);
 			return;
 		}
 		break;
 	case WNODE_IF:
-		converge(l, &node->as.if_.then);
-		converge(l, &node->as.if_.otherwise);
-		if (!lower_is_uniform(l, node->as.if_.condition) && node_has_inserted(l, node)) {
+		converge_if(l, node);
+		if (!lower_is_uniform(node->as.if_.condition) && node_has_inserted(l, node)) {
 			split_if(l, node, out);
 			return;
 		}
 		break;
 	case WNODE_WHILE:
 		converge(l, &node->as.while_.body);
-		if (!lower_is_uniform(l, node->as.while_.condition) && node_has_inserted(l, node))
+		if (!lower_is_uniform(node->as.while_.condition) && node_has_inserted(l, node))
 			cannot(l, node, "this while loop");
 		break;
 	}

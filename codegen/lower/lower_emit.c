@@ -195,77 +195,134 @@ const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer,
 
 /* ---- barriers ---- */
 
+/* Roles whose threads are all in the role `outer`, as a bit set. */
+static uint64_t roles_within(const struct lower *l, uint32_t outer)
+{
+	const struct thread_range *all = &l->roles[outer];
+	uint64_t set = 0;
+
+	for (uint32_t r = 0; r < l->n_roles; r++)
+		if (l->roles[r].first >= all->first &&
+		    l->roles[r].first + l->roles[r].n <= all->first + all->n)
+			set |= (uint64_t)1 << r;
+	return set;
+}
+
+static void forget_hazards(struct lower *l, uint64_t ordered)
+{
+	for (uint32_t i = 0; i < l->warp->shareds.n; i++) {
+		l->hazards[i].read &= ~ordered;
+		l->hazards[i].written &= ~ordered;
+	}
+}
+
+/* An instruction that all threads of the role must reach; lower_converge takes it there. */
+static struct winst *meeting_point(struct lower *l, enum wop_kind kind)
+{
+	struct wnode *node = warp_add_inst(l->warp, l->block, kind, l->span);
+
+	if (l->n_divergent)
+		map_set(l->cx->arena, &l->misplaced, node->id, node);
+	return &node->as.inst;
+}
+
 /* What was written to operands of wgmma is fenced before the barrier that lets them be read. */
 static void fence_operands(struct lower *l)
 {
+	uint64_t roles = roles_within(l, l->role);
 	bool any = false;
 
 	for (uint32_t i = 0; i < l->warp->shareds.n; i++) {
-		any |= l->wgmma_reads[i] && l->hazards[i].unfenced;
-		l->hazards[i].unfenced = false;
+		any |= l->wgmma_reads[i] && (l->hazards[i].unfenced & roles);
+		l->hazards[i].unfenced &= ~roles;
 	}
 	if (any)
-		lower_inst(l, WOP_fence_async);
-}
-
-static void forget_hazards(struct lower *l)
-{
-	for (uint32_t i = 0; i < l->warp->shareds.n; i++)
-		l->hazards[i].read = l->hazards[i].written = false;
+		meeting_point(l, WOP_fence_async);
 }
 
 void lower_barrier(struct lower *l)
 {
 	fence_operands(l);
-	lower_inst(l, WOP_barrier);
-	forget_hazards(l);
+	if (l->role == 0) {
+		meeting_point(l, WOP_barrier);
+	} else {
+		struct winst *inst = meeting_point(l, WOP_barrier_part);
+		inst->as.barrier_part.id = l->role;
+		inst->as.barrier_part.n_threads = l->roles[l->role].n;
+	}
+	forget_hazards(l, roles_within(l, l->role));
 }
 
 void lower_written_barrier(struct lower *l)
 {
-	struct wnode *node;
-
 	fence_operands(l);
-	node = warp_add_inst(l->warp, l->block, WOP_barrier, l->span);
-	map_set(l->cx->arena, &l->written_barriers, node->id, node);
-	forget_hazards(l);
+	lower_inst(l, WOP_barrier);
+	forget_hazards(l, UINT64_MAX);
 }
 
-/* cp.async that was issued outside of a pipeline: all of it is waited for. */
-static void wait_async(struct lower *l, const struct wshared *shared)
+/* Waits for the copies of these roles into the piece: for all that the threads have issued. */
+static void wait_async(struct lower *l, const struct wshared *shared, uint64_t roles)
 {
-	if (!l->hazards[shared->id].async)
+	if (!(l->hazards[shared->id].async & roles))
 		return;
-	lower_inst(l, WOP_cp_async_wait)->as.cp_async_wait.n_pending = 0;
+	meeting_point(l, WOP_cp_async_wait)->as.cp_async_wait.n_pending = 0;
+	roles = roles_within(l, l->role);
 	for (uint32_t i = 0; i < l->warp->shareds.n; i++) {
-		l->hazards[i].written |= l->hazards[i].async;
-		l->hazards[i].unfenced |= l->hazards[i].async;
-		l->hazards[i].async = false;
+		l->hazards[i].written |= l->hazards[i].async & roles;
+		l->hazards[i].unfenced |= l->hazards[i].async & roles;
+		l->hazards[i].async &= ~roles;
 	}
+}
+
+static void before_read(struct lower *l, const struct wshared *shared, uint64_t roles)
+{
+	wait_async(l, shared, roles);
+	if (l->hazards[shared->id].written & roles)
+		lower_barrier(l);
+}
+
+static void before_write(struct lower *l, const struct wshared *shared, uint64_t roles)
+{
+	wait_async(l, shared, roles);
+	if ((l->hazards[shared->id].written | l->hazards[shared->id].read) & roles)
+		lower_barrier(l);
 }
 
 void lower_before_read(struct lower *l, const struct wshared *shared)
 {
-	wait_async(l, shared);
-	if (l->hazards[shared->id].written)
-		lower_barrier(l);
+	before_read(l, shared, roles_within(l, l->role));
 }
 
 void lower_before_write(struct lower *l, const struct wshared *shared)
 {
-	wait_async(l, shared);
-	if (l->hazards[shared->id].written || l->hazards[shared->id].read)
-		lower_barrier(l);
+	before_write(l, shared, roles_within(l, l->role));
+}
+
+/* Other groups' accesses are left to the kernel when it makes its own barriers. */
+void lower_before_role(struct lower *l, const struct use_list *uses, uint32_t inner)
+{
+	uint64_t roles = roles_within(l, l->role) & ~roles_within(l, inner);
+
+	if (l->is_manual)
+		roles &= (uint64_t)1 << l->role;
+	for (uint32_t i = 0; i < uses->uses.n; i++) {
+		const struct wshared *shared = l->shared_of[uses->uses.p[i].buffer->id];
+		if (shared && uses->uses.p[i].writes)
+			before_write(l, shared, roles);
+		else if (shared)
+			before_read(l, shared, roles);
+	}
 }
 
 void lower_did(struct lower *l, const struct wshared *shared, bool read, bool written, bool async)
 {
 	struct hazard *hazard = &l->hazards[shared->id];
+	uint64_t role = (uint64_t)1 << l->role;
 
-	hazard->read |= read;
-	hazard->written |= written;
-	hazard->async |= async;
-	hazard->unfenced |= written || async;
+	hazard->read |= read ? role : 0;
+	hazard->written |= written ? role : 0;
+	hazard->async |= async ? role : 0;
+	hazard->unfenced |= written || async ? role : 0;
 }
 
 void lower_before_uses(struct lower *l, const struct use_list *uses)

@@ -8,12 +8,17 @@
 #include "analyzer/solve/access.h"
 #include "codegen/lower/lower.h"
 
-/* What has happened to a piece of shared memory since the last barrier. */
+/*
+ * What has happened to a piece of shared memory since the last barrier, and by which threads: a
+ * bit for each role.
+ */
 struct hazard {
-	bool read, written;
-	bool async;    /* cp.async into it that nobody has waited for */
-	bool unfenced; /* written since the last fence.proxy.async; matters to operands of wgmma */
+	uint64_t read, written;
+	uint64_t async;    /* cp.async into it that nobody has waited for */
+	uint64_t unfenced; /* written since the last fence.proxy.async; matters to operands of wgmma */
 };
+
+enum { MAX_LOWER_ROLES = 16 /* hardware barriers of a block; 0 is for all threads */ };
 
 struct lower {
 	struct cx *cx;
@@ -34,9 +39,15 @@ struct lower {
 	struct span held_span;
 	const struct wreg *held; /* ... with this accumulator; NULL: none is */
 	bool in_pipeline;        /* copies are issued by a pipeline, which commits and waits itself */
-	int n_divergent;         /* ifs and loops around that differ between threads */
-	vec_of(const struct expr *) guards; /* the conditions of those ifs, all true here */
-	struct map written_barriers;        /* node id -> 1: barriers that the kernel writes itself */
+	int n_divergent;         /* ifs and loops around that differ between threads of the role */
+	vec_of(const struct expr *) guards;         /* the conditions of those ifs, all true here */
+	struct thread_range roles[MAX_LOWER_ROLES]; /* groups of threads with work of their own */
+	uint32_t n_roles;                           /* the whole block is number 0 */
+	uint32_t role;                              /* whose work is being lowered */
+	bool is_manual;                             /* the kernel orders its groups of threads itself */
+	struct map misplaced; /* node id -> node: barriers that not all threads of their role reach */
+	/* node id of an if -> node: whole groups of threads take its first, or its second, branch */
+	struct map role_branches[2];
 	bool failed;
 	bool is_partial;      /* statements without a lowering are left out */
 	bool left_out;        /* one was */
@@ -50,7 +61,7 @@ void lower_stmt(struct lower *l, struct stmt *stmt);
 /* A tile expression without loads, in the variables of the warp program. */
 const struct expr *lower_expr(struct lower *l, const struct expr *e);
 /* Does the expression have one value for all threads of a block? */
-bool lower_is_uniform(struct lower *l, const struct expr *e);
+bool lower_is_uniform(const struct expr *e);
 void lower_error(struct lower *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- lower_emit.c: instructions and loops at l->block ---- */
@@ -90,6 +101,8 @@ void lower_did(struct lower *l, const struct wshared *shared, bool read, bool wr
 void lower_barrier(struct lower *l);
 /* A barrier that the kernel writes: it stays where it is, whoever comes there. */
 void lower_written_barrier(struct lower *l);
+/* Before a branch of the role `inner`, with these uses: what the whole role here must wait for. */
+void lower_before_role(struct lower *l, const struct use_list *uses, uint32_t inner);
 /* Before and after a statement whose shared uses are in `uses`. */
 void lower_before_uses(struct lower *l, const struct use_list *uses);
 void lower_did_uses(struct lower *l, const struct use_list *uses);
@@ -106,6 +119,24 @@ void lower_merge_hazards(struct lower *l, const struct hazard *other);
 
 /* Fills l->is_uniform. */
 void lower_find_uniform(struct lower *l, const struct launch *launch, uint32_t n_buffers);
+
+/* ---- lower_roles.c ---- */
+
+/* The role of these threads; 0 when there are no barriers left for it. */
+uint32_t lower_role(struct lower *l, struct thread_range range);
+/*
+ * A statement whose work is spread over the threads of its role is lowered as if these were all;
+ * lower_role_end puts the block's thread numbers in. False after an error.
+ */
+struct role_state {
+	struct access_space space;
+	struct wblock *block; /* NULL: nothing to put in */
+	uint32_t first_node;
+};
+bool lower_role_begin(struct lower *l, const struct stmt *stmt, struct role_state *before);
+void lower_role_end(struct lower *l, const struct role_state *before);
+/* Does the kernel make its own barriers between groups of threads? */
+bool lower_is_manual(const struct launch *launch);
 
 /* ---- lower_diverge.c ---- */
 

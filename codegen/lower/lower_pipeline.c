@@ -123,7 +123,7 @@ void lower_loop(struct lower *l, struct stmt *stmt)
 		expand_loop(l, loop, extent);
 		return;
 	}
-	bool divergent = !lower_is_uniform(l, extent);
+	bool divergent = !lower_is_uniform(extent);
 	depend_block(&uses, &loop->body);
 	struct wnode *node =
 		warp_add_loop(l->warp, l->block,

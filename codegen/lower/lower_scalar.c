@@ -47,7 +47,7 @@ static const struct expr *memory_element(struct lower *l, const struct buffer *b
 	struct winst *inst = lower_inst(l, WOP_ld);
 	inst->predicate = buffer->scope == SCOPE_GLOBAL ? lower_bounds(l, buffer, index) : NULL;
 	inst->as.ld.src = element_addr(l, buffer, index);
-	reg->is_uniform = !l->n_divergent && lower_is_uniform(l, inst->as.ld.src.offset);
+	reg->is_uniform = !l->n_divergent && lower_is_uniform(inst->as.ld.src.offset);
 	inst->as.ld.dst = (struct wregs){ reg, expr_int(l->pool, 0), 1 };
 	inst->as.ld.bytes = dtype_bits(buffer->type) / 8;
 	if (l->shared_of[buffer->id])
@@ -149,7 +149,7 @@ void lower_let(struct lower *l, struct stmt *stmt)
 	depend_expr(&loads, stmt, stmt->as.let.value);
 	if (loads.uses.n) {
 		struct wreg *reg = warp_new_reg(l->warp, var->name, var->type, 1);
-		reg->is_uniform = !l->n_divergent && lower_is_uniform(l, value);
+		reg->is_uniform = !l->n_divergent && lower_is_uniform(value);
 		lower_set(l, reg, expr_int(l->pool, 0), value, NULL);
 		value = expr_reg(l->pool, reg, var->type, expr_int(l->pool, 0));
 	}
@@ -203,7 +203,7 @@ static void store_element(struct lower *l, const struct stmt *stmt, const struct
 	lower_set(l, reg, zero, expr_cast(l->pool, buffer->type, value), NULL);
 	if (buffer->scope == SCOPE_GLOBAL)
 		predicate = lower_bounds(l, buffer, index);
-	if (lower_is_uniform(l, addr.offset) && !value_names_thread(stmt))
+	if (lower_is_uniform(addr.offset) && !value_names_thread(stmt))
 		predicate = expr_and(l->pool, predicate, leader(l));
 	if (l->shared_of[buffer->id])
 		lower_before_write(l, l->shared_of[buffer->id]);

@@ -53,6 +53,7 @@ static int64_t threads_together(enum wop_kind kind)
 	case WOP_ldmatrix:
 	case WOP_stmatrix:
 	case WOP_shfl_xor:
+	case WOP_barrier_part:
 		return 32;
 	case WOP_wgmma:
 	case WOP_wgmma_ra:

@@ -325,6 +325,7 @@ static int64_t access_bytes(const struct winst *inst)
 	case WOP_cp_async_commit:
 	case WOP_cp_async_wait:
 	case WOP_barrier:
+	case WOP_barrier_part:
 	case WOP_mma:
 	case WOP_set:
 	case WOP_shfl_xor:
@@ -531,6 +532,15 @@ void wverify_sizes(struct wverifier *verifier, const struct winst *inst)
 	case WOP_wgmma_wait:
 		check_number(verifier, inst->as.wgmma_wait.n_pending >= 0, "n_pending",
 		             inst->as.wgmma_wait.n_pending);
+		break;
+	case WOP_barrier_part:
+		check_number(verifier, inst->as.barrier_part.id >= 1 && inst->as.barrier_part.id <= 15,
+		             "id", inst->as.barrier_part.id);
+		check_number(verifier,
+		             inst->as.barrier_part.n_threads >= 32 &&
+		                 inst->as.barrier_part.n_threads <= 1024 &&
+		                 inst->as.barrier_part.n_threads % 32 == 0,
+		             "n_threads", inst->as.barrier_part.n_threads);
 		break;
 	case WOP_cp_async_commit:
 	case WOP_barrier:

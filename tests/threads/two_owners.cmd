@@ -1,0 +1,1 @@
+$TL analyze two_owners.tl --no-db

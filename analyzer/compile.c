@@ -49,6 +49,8 @@ static bool run_solution(struct compile *compile)
 		}
 		result->solution = solve_launch(compile->program, result->launch, compile->options.target,
 		                                &compile->options.solve);
+		if (result->solution)
+			result->launch = result->solution->launch;
 		ok = ok && result->solution && result->solution->status != SOLVE_CONFLICT &&
 		     solution_verify(result->solution);
 	}

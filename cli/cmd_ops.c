@@ -20,6 +20,8 @@ static bool is_tile_only(enum op_kind kind)
 	case OP_gemm:
 	case OP_fill:
 	case OP_reduce:
+	case OP_scan:
+	case OP_finalize_reducer:
 	case N_OP_KINDS:
 		return false;
 	}

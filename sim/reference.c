@@ -112,10 +112,47 @@ static void check_poison(struct ref *ref, const struct lanes *lanes, const struc
 			ref_fail(ref, "%s comes from %s", what, poison_text(lanes_poison(lanes, lane)));
 }
 
+/*
+ * What each lane brings to a reducer: its value as if the old element were the one that changes
+ * nothing. Lanes that share an element bring it one after another.
+ */
+static struct lanes contributions(struct ref *ref, const struct stmt *stmt)
+{
+	struct ref_buffer *buffer = &ref->buffers[stmt->as.store.buffer->id];
+	union cell none = ref_identity(buffer->buffer->reducer, buffer->is_float);
+	size_t n = (size_t)buffer->n_elems * buffer->n_copies;
+	union cell *before = malloc(n * sizeof(*before));
+	struct lanes value;
+
+	if (!before)
+		BUG("out of memory");
+	memcpy(before, buffer->cells, n * sizeof(*before));
+	for (size_t i = 0; i < n; i++)
+		buffer->cells[i] = none;
+	value = lane_eval_run(ref->eval, stmt->as.store.value);
+	memcpy(buffer->cells, before, n * sizeof(*before));
+	free(before);
+	return value;
+}
+
+/* To a reducer a contribution is added, anything else gets the value. */
+static void store_element(struct ref_buffer *buffer, int64_t at, const struct lanes *value,
+                          uint32_t lane)
+{
+	if (buffer->buffer->is_reducer)
+		ref_store(buffer, at, ref_combine(buffer, buffer->cells[at], lanes_at(value, lane)),
+		          buffer->is_float);
+	else
+		ref_store(buffer, at, lanes_at(value, lane), value->is_float);
+}
+
 static void run_store(struct ref *ref, const struct stmt *stmt, const struct ref_mask *mask)
 {
 	struct ref_buffer *buffer = &ref->buffers[stmt->as.store.buffer->id];
-	struct lanes index[MAX_RANK], value = lane_eval_run(ref->eval, stmt->as.store.value);
+	bool contributes = buffer->buffer->is_reducer;
+	struct lanes index[MAX_RANK];
+	struct lanes value =
+		contributes ? contributions(ref, stmt) : lane_eval_run(ref->eval, stmt->as.store.value);
 	uint32_t n = lane_eval_n_lanes(ref->eval);
 
 	if (stmt->as.store.atomic)
@@ -133,7 +170,7 @@ static void run_store(struct ref *ref, const struct stmt *stmt, const struct ref
 		at = element_at(ref, buffer, index, lane);
 		uint32_t n_copies = ref->in_parallel ? buffer->n_copies : 1;
 		for (uint32_t t = 0; at >= 0 && t < n_copies; t++)
-			ref_store(buffer, t * buffer->n_elems + at, lanes_at(&value, lane), value.is_float);
+			store_element(buffer, t * buffer->n_elems + at, &value, lane);
 		if (at >= 0)
 			continue;
 		if (buffer->buffer->scope != SCOPE_GLOBAL)

@@ -62,6 +62,10 @@ void ref_fail(struct ref *ref, const char *format, ...) __attribute__((format(pr
 void ref_count(struct ref *ref, uint64_t n_steps);
 /* Stores a converted value; `from_float` tells the cell's kind. */
 void ref_store(struct ref_buffer *buffer, int64_t at, union cell cell, bool from_float);
+/* The cell that a reduction starts from. */
+union cell ref_identity(enum reduce_kind kind, bool is_float);
+/* Two cells of a reducer, by its operator. */
+union cell ref_combine(const struct ref_buffer *reducer, union cell a, union cell b);
 void ref_op(struct ref *ref, const struct op *op);
 /*
  * The value of an expression that the threads of the mask must agree on; false after a failure.

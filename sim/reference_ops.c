@@ -252,8 +252,7 @@ static int64_t reduce_int(enum reduce_kind kind, int64_t a, int64_t b)
 	return 0;
 }
 
-/* The value that a cleared result starts from. */
-static union cell reduce_identity(enum reduce_kind kind, bool is_float)
+union cell ref_identity(enum reduce_kind kind, bool is_float)
 {
 	union cell cell = { .i = 0 };
 
@@ -266,6 +265,17 @@ static union cell reduce_identity(enum reduce_kind kind, bool is_float)
 	if (kind == REDUCE_BITAND)
 		cell.i = -1;
 	return cell;
+}
+
+union cell ref_combine(const struct ref_buffer *reducer, union cell a, union cell b)
+{
+	enum reduce_kind kind = reducer->buffer->reducer;
+
+	if (reducer->is_float)
+		a.f = reduce_float(kind, a.f, b.f);
+	else
+		a.i = reduce_int(kind, a.i, b.i);
+	return a;
 }
 
 static void run_reduce(struct ref *ref, const struct op_reduce *op)
@@ -285,7 +295,7 @@ static void run_reduce(struct ref *ref, const struct op_reduce *op)
 	}
 	for (int64_t i = 0; i < dst->n; i++) {
 		bool is_float = src->buffer->is_float;
-		union cell sum = op->clear ? reduce_identity(kind, is_float)
+		union cell sum = op->clear ? ref_identity(kind, is_float)
 		                           : cell_convert(element(dst, i), dst->buffer->is_float,
 		                                          src->buffer->buffer->type, true);
 		for (int64_t r = 0; r < n_reduced; r++) {
@@ -299,6 +309,41 @@ static void run_reduce(struct ref *ref, const struct op_reduce *op)
 		if (dst->at[i] >= 0)
 			ref_store(dst->buffer, dst->at[i], sum, is_float);
 	}
+}
+
+/* Every element combined with those before it, or behind it. */
+static void run_scan(struct ref *ref, const struct op_scan *op)
+{
+	const struct ref_elems *src = gather(ref, &op->src, 0), *dst = gather(ref, &op->dst, 1);
+	enum reduce_kind kind = (enum reduce_kind)op->kind;
+	int64_t n_inner = 1, n = op->src.extent[op->dim];
+	union cell *sums;
+
+	if (!src || !dst)
+		return;
+	for (uint32_t d = (uint32_t)op->dim + 1; d < op->src.buffer->rank; d++)
+		n_inner *= op->src.extent[d];
+	assert(src->n == dst->n && src->n % (n * n_inner) == 0);
+	/* The result may be the source: it is stored when all are there. */
+	sums = malloc((size_t)src->n * sizeof(*sums));
+	if (!sums)
+		BUG("out of memory");
+	for (int64_t i = 0; i < src->n; i++) {
+		int64_t k = i / n_inner % n, at = op->reverse ? i + (n - 1 - 2 * k) * n_inner : i;
+		int64_t last = op->reverse ? at + n_inner : at - n_inner;
+
+		sums[at] = element(src, at);
+		if (k == 0)
+			continue;
+		if (src->buffer->is_float)
+			sums[at].f = reduce_float(kind, sums[last].f, sums[at].f);
+		else
+			sums[at].i = reduce_int(kind, sums[last].i, sums[at].i);
+	}
+	for (int64_t i = 0; i < dst->n; i++)
+		if (dst->at[i] >= 0)
+			ref_store(dst->buffer, dst->at[i], sums[i], src->buffer->is_float);
+	free(sums);
 }
 
 void ref_op(struct ref *ref, const struct op *op)
@@ -315,6 +360,11 @@ void ref_op(struct ref *ref, const struct op *op)
 		break;
 	case OP_reduce:
 		run_reduce(ref, &op->as.reduce);
+		break;
+	case OP_scan:
+		run_scan(ref, &op->as.scan);
+		break;
+	case OP_finalize_reducer: /* a tile's elements are whole at all times */
 		break;
 	CASES_OF_TILE_ONLY_OPS:
 		ref_fail(ref, "%s, which the reference does not know yet", op_info(op->kind)->name);

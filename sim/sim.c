@@ -136,6 +136,9 @@ bool sim_whole_warp(struct sim *sim, const struct lane_mask *mask, uint32_t warp
 
 	if (lanes == UINT32_MAX)
 		return true;
+	/* Of the last warp of a block only the threads that exist can come; a matrix needs all 32. */
+	if (lanes && lanes == sim->all.warps[warp] && wop_is_shuffle(sim->node->as.inst.kind))
+		return true;
 	if (lanes)
 		sim_find(sim, SIM_PARTIAL_WARP,
 		         who_thread(warp * WARP_LANES + (uint32_t)__builtin_ctz(lanes)),
@@ -234,7 +237,10 @@ static void run_inst(struct sim *sim, const struct winst *inst, const struct lan
 		sim_set(sim, &inst->as.set, &taken);
 		break;
 	case WOP_shfl_xor:
-		sim_shfl_xor(sim, &inst->as.shfl_xor, &taken);
+	case WOP_shfl_up:
+	case WOP_shfl_down:
+	case WOP_shfl_idx:
+		sim_shuffle(sim, inst, &taken);
 		break;
 	case WOP_wgmma:
 	case WOP_wgmma_ra:

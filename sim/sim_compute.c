@@ -88,41 +88,75 @@ void sim_set(struct sim *sim, const struct wop_set *op, const struct lane_mask *
 
 /* ---- shuffles ---- */
 
-/* One slot of one warp, all lanes at once; a slot that nothing wrote stays so on the other side. */
-static void shuffle_slot(struct sim *sim, const struct slots *from, const struct slots *to,
-                         uint32_t warp, int64_t s)
+/* The lane that `lane` of the warp reads from; one outside of the warp is none. */
+static int64_t source_lane(const struct winst *inst, const struct lanes *named, uint32_t warp,
+                           uint32_t lane)
 {
-	uint32_t n = from->file->elem_bytes, mask = (uint32_t)sim->node->as.inst.as.shfl_xor.mask;
-	uint8_t values[WARP_LANES][8];
-	bool written[WARP_LANES];
+	if (inst->kind == WOP_shfl_xor)
+		return lane ^ inst->as.shfl_xor.mask;
+	if (inst->kind == WOP_shfl_up)
+		return lane >= inst->as.shfl_up.delta ? lane - inst->as.shfl_up.delta : lane;
+	if (inst->kind == WOP_shfl_down)
+		return lane + inst->as.shfl_down.delta < WARP_LANES ? lane + inst->as.shfl_down.delta
+		                                                    : lane;
+	return lanes_at(named, warp * WARP_LANES + lane).i;
+}
 
-	for (uint32_t lane = 0; lane < WARP_LANES; lane++) {
-		uint32_t thread = warp * WARP_LANES + lane;
-		int64_t slot = sim_slot_at(sim, from, thread);
+struct shuffle {
+	const struct winst *inst;
+	struct slots from, to;
+	struct lanes named; /* shfl.idx: the lane that each thread names */
+};
+
+/*
+ * One slot of one warp, all lanes at once; a slot that nothing wrote stays so on the other side,
+ * and a lane that does not exist has nothing.
+ */
+static void shuffle_slot(struct sim *sim, const struct shuffle *shuffle, uint32_t warp, int64_t s)
+{
+	const struct slots *from = &shuffle->from, *to = &shuffle->to;
+	uint32_t n = from->file->elem_bytes, first = warp * WARP_LANES, n_lanes = WARP_LANES;
+	uint8_t values[WARP_LANES][8] = { { 0 } };
+	bool written[WARP_LANES] = { false };
+
+	if (first + n_lanes > sim->n_threads)
+		n_lanes = (uint32_t)sim->n_threads - first;
+	for (uint32_t lane = 0; lane < n_lanes; lane++) {
+		int64_t slot = sim_slot_at(sim, from, first + lane);
 		if (slot < 0)
 			return;
-		memcpy(values[lane], sim_reg(sim, from->file, slot + s, thread), n);
-		written[lane] = from->file->written[(slot + s) * sim->n_threads + thread];
+		memcpy(values[lane], sim_reg(sim, from->file, slot + s, first + lane), n);
+		written[lane] = from->file->written[(slot + s) * sim->n_threads + first + lane];
 	}
-	for (uint32_t lane = 0; lane < WARP_LANES; lane++) {
-		uint32_t thread = warp * WARP_LANES + lane;
-		int64_t slot = sim_slot_at(sim, to, thread);
+	for (uint32_t lane = 0; lane < n_lanes; lane++) {
+		int64_t slot = sim_slot_at(sim, to, first + lane);
+		int64_t source = source_lane(shuffle->inst, &shuffle->named, warp, lane);
+		bool exists = source >= 0 && source < n_lanes;
 		if (slot < 0)
 			return;
-		memcpy(sim_reg(sim, to->file, slot + s, thread), values[lane ^ mask], n);
-		to->file->written[(slot + s) * sim->n_threads + thread] = written[lane ^ mask];
+		if (exists)
+			memcpy(sim_reg(sim, to->file, slot + s, first + lane), values[source], n);
+		to->file->written[(slot + s) * sim->n_threads + first + lane] = exists && written[source];
 	}
 }
 
-void sim_shfl_xor(struct sim *sim, const struct wop_shfl_xor *op, const struct lane_mask *taken)
+void sim_shuffle(struct sim *sim, const struct winst *inst, const struct lane_mask *taken)
 {
-	struct slots from = sim_slots(sim, &op->src, taken), to = sim_slots(sim, &op->dst, taken);
+	/* All shuffles start with the same operands. */
+	const struct wregs *dst = &inst->as.shfl_xor.dst, *src = &inst->as.shfl_xor.src;
+	struct shuffle shuffle = {
+		inst, sim_slots(sim, src, taken), sim_slots(sim, dst, taken), { 0 }
+	};
 
-	assert(from.file->elem_bytes == to.file->elem_bytes && from.file->elem_bytes <= 8);
-	assert(op->src.n == op->dst.n && op->mask >= 0 && op->mask < WARP_LANES);
+	assert(shuffle.from.file->elem_bytes == shuffle.to.file->elem_bytes);
+	assert(shuffle.from.file->elem_bytes <= 8 && src->n == dst->n);
+	if (inst->kind == WOP_shfl_idx) {
+		shuffle.named = lane_eval_run(sim->eval, inst->as.shfl_idx.lane);
+		sim_find_poison(sim, &shuffle.named, taken, 0xff, "the lane");
+	}
 	for (uint32_t w = 0; w < sim->n_warps; w++)
-		for (int64_t s = 0; sim_whole_warp(sim, taken, w) && s < op->src.n; s++)
-			shuffle_slot(sim, &from, &to, w, s);
+		for (int64_t s = 0; sim_whole_warp(sim, taken, w) && s < src->n; s++)
+			shuffle_slot(sim, &shuffle, w, s);
 }
 
 /* ---- mma ---- */

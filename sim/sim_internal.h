@@ -255,7 +255,7 @@ void sim_cp_async_wait(struct sim *sim, const struct wop_cp_async_wait *op,
                        const struct lane_mask *taken);
 void sim_mma(struct sim *sim, const struct wop_mma *op, const struct lane_mask *taken);
 void sim_set(struct sim *sim, const struct wop_set *op, const struct lane_mask *taken);
-void sim_shfl_xor(struct sim *sim, const struct wop_shfl_xor *op, const struct lane_mask *taken);
+void sim_shuffle(struct sim *sim, const struct winst *inst, const struct lane_mask *taken);
 
 void sim_wgmma(struct sim *sim, const struct winst *inst, const struct lane_mask *taken);
 void sim_wgmma_fence(struct sim *sim, const struct wop_wgmma_fence *op,

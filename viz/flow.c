@@ -292,11 +292,13 @@ static void plan_text(const struct flow_builder *builder, const struct stmt *stm
 			buf_printf(out, "\n%lld B a thread", (long long)plan->as.copy.bytes);
 		break;
 	case OP_reduce:
+	case OP_finalize_reducer:
 		buf_printf(out, "\nover %lld lanes",
 		           (long long)1 << __builtin_popcountll(
 					   (unsigned long long)plan->as.reduce.lane_mask_bits));
 		break;
 	case OP_fill:
+	case OP_scan:
 	CASES_OF_TILE_ONLY_OPS:
 	case N_OP_KINDS:
 		break;

@@ -206,6 +206,9 @@ static void describe(const struct winst *inst, struct bank_access *access, struc
 	case WOP_wgmma_commit:
 	case WOP_wgmma_wait:
 	case WOP_fence_async:
+	case WOP_shfl_up:
+	case WOP_shfl_down:
+	case WOP_shfl_idx:
 	case N_WOP_KINDS:
 		BUG("%s has no shared address of its lanes", info->text);
 	}

@@ -112,6 +112,7 @@ void check_launch(const struct schedule *schedule, const struct warp_program *wa
 	check.solution = schedule->solution;
 	check_layouts(&check);
 	check_replicas(&check);
+	check_defined(&check);
 	check_run(&check);
 	check_budget(&check);
 	check_termination(&check);

@@ -42,6 +42,8 @@ const char *check_index_text(struct check *check, const int64_t *index,
 void check_layouts(struct check *check);
 /* check_replicas.c */
 void check_replicas(struct check *check);
+/* check_defined.c: happens-before of values. */
+void check_defined(struct check *check);
 /* check_run.c: happens-before, bounds, alignment; barriers that only some threads reach. */
 void check_run(struct check *check);
 /* check_budget.c: budget, termination. */

@@ -275,7 +275,8 @@ static void check_touch(struct check *check, const struct touch *touch, bool is_
 				(long long)layout_at(layout, element, 0).thread);
 			return;
 		}
-		for (int64_t r = 0; is_store && r < layout->n_replicas; r++) {
+		/* Of a reducer each owner holds what it brought itself. */
+		for (int64_t r = 0; is_store && !touch->buffer->is_reducer && r < layout->n_replicas; r++) {
 			int64_t thread = layout_at(layout, element, r).thread;
 			if (owns(loop, at, thread))
 				continue;
@@ -518,7 +519,15 @@ static void check_op(struct check *check, struct stmt *stmt)
 		check_operands(check, stmt, &plan->as.gemm);
 		return;
 	case OP_fill:
+		check_partition(check, stmt, plan->as.loop.layout);
+		return;
+	case OP_scan:
+		check_partition(check, stmt, plan->as.scan.layout);
+		return;
 	case OP_reduce:
+	case OP_finalize_reducer:
+		check_partition(check, stmt, plan->as.reduce.source);
+		return;
 	CASES_OF_TILE_ONLY_OPS:
 	case N_OP_KINDS:
 		return;

@@ -1,9 +1,11 @@
 /*
  * replicas: a reduction counts each element once.
  *
- * For each result element and each thread that owns it: the slots that its exchange reaches (its
- * own, those of the lanes that the shuffles connect, and the parts that other warps wrote to shared
- * memory) hold each source element of the row exactly once.
+ * The exchange of the plan is carried out with numbers of times: after the shuffles, how often does
+ * thread t have what thread o brought? Then, for each result element and each thread that owns it,
+ * the parts that it reads (its own lanes', or those that the speakers of all parts wrote to shared
+ * memory) hold each source element of the row exactly once. A reducer's partial results are counted
+ * in the same way: its replicas are the row.
  */
 #include "analyzer/check/check_internal.h"
 
@@ -12,79 +14,130 @@
 struct replica_check {
 	struct check *check;
 	const struct stmt *stmt;
-	const struct op_reduce *op;
 	const struct reduce_plan *plan;
-	int64_t *part,
-		/* by thread: which part of a row its warp holds; is it the lane that writes the part */
-		*leader;
+	const struct buffer *src, *dst;
+	const struct layout *result;
 	int64_t n_threads;
+	/* By thread: which part of a row its lanes hold; does it speak for them. */
+	int64_t *part, *leader;
+	uint8_t *times;   /* [origin * n_threads + thread]: after the shuffles */
+	int64_t *owners;  /* of the result element at hand */
+	int64_t *speaker; /* of each part of it, -1: nobody */
 };
 
-/* Lanes of the thread's exchange: same warp, lane numbers that differ in mask bits only. */
-static bool exchanges(const struct replica_check *r, int64_t a, int64_t b)
-{
-	return a / 32 == b / 32 && ((a ^ b) % 32 & ~r->plan->lane_mask_bits) == 0;
-}
+enum { MAX_TIMES = 255 };
 
-/* Part numbers and leaders from the thread digits of the reduced dimension. */
-static void find_parts(struct replica_check *r)
+/* The lane that tells the others, and part and speaker, from the thread digits of the row. */
+static void find_parts(struct replica_check *r, int64_t *first_lane)
 {
 	const struct layout *source = r->plan->source;
 
 	for (int64_t t = 0; t < r->n_threads; t++) {
 		int64_t scale = 1;
 		r->leader[t] = 1;
+		first_lane[t] = t;
 		for (uint32_t i = 0; i < source->n_digits; i++) {
 			const struct digit *digit = &source->digits[i];
-			if (digit->axis != AXIS_THREAD ||
-			    (digit->dim != r->op->dim && digit->dim != DIM_REPLICA))
+			if (digit->axis != AXIS_THREAD)
 				continue;
-			int64_t value = t / digit->stride % digit->extent;
-			int64_t lanes = digit->stride >= 32                   ? 1
-			                : digit->stride * digit->extent <= 32 ? digit->extent
-			                                                      : 32 / digit->stride;
-			if (digit->dim == DIM_REPLICA && value)
+			if (digit->dim == DIM_REPLICA && t / digit->stride % digit->extent)
 				r->leader[t] = 0;
-			if (digit->dim == DIM_REPLICA)
+			if (digit->dim != r->plan->dim)
 				continue;
-			if (value % lanes)
-				r->leader[t] = 0;
-			r->part[t] += value / lanes * scale;
-			scale *= digit->extent / lanes;
+			struct reduce_split split = access_reduce_split(source, digit);
+			int64_t lane = t / digit->stride % split.lanes;
+			r->leader[t] &= lane == 0;
+			first_lane[t] -= lane * digit->stride;
+			r->part[t] += t / (digit->stride * split.lanes) % split.parts * scale;
+			scale *= split.parts;
 		}
 	}
 }
 
-/* How often thread `owner` ends up combining the element that lives at `place`. */
-static int64_t reaches(const struct replica_check *r, int64_t owner, struct place place)
+/* The shuffles, for what each thread brings. */
+static void exchange(struct replica_check *r, const int64_t *first_lane)
 {
+	int64_t n = r->n_threads;
+	uint8_t *before = arena_array(r->check->cx->arena, uint8_t, (size_t)n);
+
+	for (int64_t origin = 0; origin < n; origin++) {
+		uint8_t *times = &r->times[origin * n];
+		times[origin] = 1;
+		for (int64_t mask = 1; mask < 32; mask *= 2) {
+			if (!(r->plan->lane_mask_bits & mask))
+				continue;
+			memcpy(before, times, (size_t)n);
+			for (int64_t t = 0; t < n; t++) {
+				int sum = before[t] + ((t ^ mask) < n ? before[t ^ mask] : 0);
+				times[t] = (uint8_t)(sum < MAX_TIMES ? sum : MAX_TIMES);
+			}
+		}
+		if (!r->plan->is_ragged || r->plan->n_parts > 1)
+			continue;
+		memcpy(before, times, (size_t)n);
+		for (int64_t t = 0; t < n; t++)
+			times[t] = before[first_lane[t]];
+	}
+}
+
+/* How often `owner` ends up combining what `origin` brought. */
+static int64_t times_combined(const struct replica_check *r, int64_t origin, int64_t owner)
+{
+	const uint8_t *times = &r->times[origin * r->n_threads];
 	int64_t n = 0;
 
-	if (r->plan->n_warps <= 1)
-		return exchanges(r, owner, place.thread);
-	for (int64_t t = 0; t < r->n_threads; t++)
-		n += r->leader[t] && exchanges(r, t, place.thread);
+	if (r->plan->n_parts <= 1)
+		return times[owner];
+	for (int64_t p = 0; p < r->plan->n_parts; p++)
+		n += times[r->speaker[p]];
 	return n;
 }
 
-static bool check_element(struct replica_check *r, const int64_t *source_index,
-                          const int64_t *result_index)
+static void found(struct replica_check *r, const char *text)
 {
-	const struct layout *source = r->plan->source,
-						*result = r->check->solution->buffers[r->op->dst.buffer->id].layout;
+	check_found(r->check,
+	            (struct finding){ PROPERTY_REPLICAS, PROPERTY_VIOLATED, r->stmt->span,
+	                              sym_text(r->check->cx->names, r->src->name) },
+	            "%s", text);
+}
 
-	for (int64_t c = 0; c < result->n_replicas; c++) {
-		int64_t owner = layout_at(result, result_index, c).thread, n = 0;
+/* Who owns the result element, and who speaks for each part of it. */
+static bool find_owners(struct replica_check *r, const int64_t *result_index)
+{
+	for (int64_t p = 0; p < r->plan->n_parts; p++)
+		r->speaker[p] = -1;
+	for (int64_t c = 0; c < r->result->n_replicas; c++) {
+		int64_t t = layout_at(r->result, result_index, c).thread;
+		r->owners[c] = t;
+		if (r->leader[t] && r->part[t] < r->plan->n_parts)
+			r->speaker[r->part[t]] = t;
+	}
+	for (int64_t p = 0; p < r->plan->n_parts && r->plan->n_parts > 1; p++)
+		if (r->speaker[p] < 0) {
+			found(r, arena_printf(r->check->cx->arena,
+			                      "nobody writes part %lld of the result %s, which is read",
+			                      (long long)p,
+			                      check_index_text(r->check, result_index, r->dst->rank)));
+			return false;
+		}
+	return true;
+}
+
+static bool check_element(struct replica_check *r, const int64_t *source_index)
+{
+	const struct layout *source = r->plan->source;
+
+	for (int64_t c = 0; c < r->result->n_replicas; c++) {
+		int64_t n = 0;
 		for (int64_t s = 0; s < source->n_replicas; s++)
-			n += reaches(r, owner, layout_at(source, source_index, s));
+			n += times_combined(r, layout_at(source, source_index, s).thread, r->owners[c]);
 		r->check->n_elems_seen[PROPERTY_REPLICAS]++;
 		if (n == 1)
 			continue;
-		check_found(r->check,
-		            (struct finding){ PROPERTY_REPLICAS, PROPERTY_VIOLATED, r->stmt->span,
-		                              sym_text(r->check->cx->names, r->op->src.buffer->name) },
-		            "thread %lld counts element %s %lld times", (long long)owner,
-		            check_index_text(r->check, source_index, source->rank), (long long)n);
+		found(r,
+		      arena_printf(r->check->cx->arena, "thread %lld counts element %s %lld times",
+		                   (long long)r->owners[c],
+		                   check_index_text(r->check, source_index, source->rank), (long long)n));
 		return false;
 	}
 	return true;
@@ -95,53 +148,85 @@ static void result_index(const struct replica_check *r, const int64_t *source_in
 	uint32_t n = 0;
 
 	for (uint32_t d = 0; d < r->plan->source->rank; d++)
-		if ((int64_t)d != r->op->dim)
+		if (d != r->plan->dim)
 			out[n++] = source_index[d];
-		else if (r->op->dst.buffer->rank == r->plan->source->rank || r->plan->source->rank == 1)
+		else if (r->dst->rank == r->plan->source->rank || r->plan->source->rank == 1)
 			out[n++] = 0;
 }
 
-static void check_reduce(struct check *check, struct stmt *stmt)
+/* All rows; stops at the first finding. */
+static void check_rows(struct replica_check *r)
 {
-	const struct stmt_plan *plan = &check->solution->plans[stmt->id];
-	struct replica_check r = {
-		.check = check, .stmt = stmt, .op = &stmt->as.op.as.reduce, .plan = &plan->as.reduce
-	};
-	const struct layout *source = plan->as.reduce.source;
-	int64_t index[MAX_RANK] = { 0 }, result[MAX_RANK], n = 1;
+	const struct layout *source = r->plan->source;
+	int64_t index[MAX_RANK] = { 0 }, result[MAX_RANK];
 
-	for (uint32_t d = 0; d < source->rank; d++)
-		n *= source->shape[d];
-	r.n_threads = plan->threads.n;
-	if (n * source->n_replicas * r.n_threads > (int64_t)CHECK_MAX_ELEMS * 16) {
-		check_found(check,
-		            (struct finding){ PROPERTY_REPLICAS, PROPERTY_NOT_PROVED, stmt->span, "" },
+	do {
+		if (index[r->plan->dim] != 0)
+			continue;
+		result_index(r, index, result);
+		if (!find_owners(r, result))
+			return;
+		for (int64_t i = 0; i < source->shape[r->plan->dim]; i++) {
+			index[r->plan->dim] = i;
+			if (!check_element(r, index))
+				return;
+		}
+		index[r->plan->dim] = 0;
+	} while (layout_next_index(source, index));
+}
+
+static bool is_small(const struct replica_check *r)
+{
+	int64_t n = r->plan->source->n_replicas * r->result->n_replicas * r->plan->n_parts;
+
+	for (uint32_t d = 0; d < r->plan->source->rank; d++)
+		if (__builtin_mul_overflow(n, r->plan->source->shape[d], &n))
+			return false;
+	return n <= (int64_t)CHECK_MAX_ELEMS * 16;
+}
+
+static void check_plan(struct replica_check *r)
+{
+	struct arena *arena = r->check->cx->arena;
+	size_t n = (size_t)r->check->solution->plans[r->stmt->id].threads.n;
+	int64_t *first_lane;
+
+	r->n_threads = (int64_t)n;
+	r->result = r->check->solution->buffers[r->dst->id].layout;
+	if (!is_small(r)) {
+		check_found(r->check,
+		            (struct finding){ PROPERTY_REPLICAS, PROPERTY_NOT_PROVED, r->stmt->span, "" },
 		            "the reduction has more than %d pairs", CHECK_MAX_ELEMS * 16);
 		return;
 	}
-	r.part = arena_array(check->cx->arena, int64_t, (size_t)r.n_threads);
-	r.leader = arena_array(check->cx->arena, int64_t, (size_t)r.n_threads);
-	find_parts(&r);
-	for (bool more = true; more;) {
-		result_index(&r, index, result);
-		if (!check_element(&r, index, result))
-			return;
-		more = false;
-		for (uint32_t d = source->rank; d-- > 0 && !more;) {
-			more = ++index[d] < source->shape[d];
-			if (!more)
-				index[d] = 0;
-		}
-	}
+	first_lane = arena_array(arena, int64_t, n);
+	r->part = arena_array(arena, int64_t, n);
+	r->leader = arena_array(arena, int64_t, n);
+	r->times = arena_array(arena, uint8_t, n * n);
+	r->owners = arena_array(arena, int64_t, (size_t)r->result->n_replicas);
+	r->speaker = arena_array(arena, int64_t, (size_t)r->plan->n_parts);
+	find_parts(r, first_lane);
+	exchange(r, first_lane);
+	check_rows(r);
 }
 
 static void visit_stmt(void *user, struct stmt *stmt)
 {
 	struct check *check = user;
+	struct replica_check r = { .check = check, .stmt = stmt };
 
-	if (stmt->kind == STMT_OP && stmt->as.op.kind == OP_reduce &&
-	    check->solution->plans[stmt->id].has_plan)
-		check_reduce(check, stmt);
+	if (stmt->kind != STMT_OP || !check->solution->plans[stmt->id].has_plan)
+		return;
+	r.plan = &check->solution->plans[stmt->id].as.reduce;
+	if (stmt->as.op.kind == OP_reduce) {
+		r.src = stmt->as.op.as.reduce.src.buffer;
+		r.dst = stmt->as.op.as.reduce.dst.buffer;
+	} else if (stmt->as.op.kind == OP_finalize_reducer) {
+		r.src = r.dst = stmt->as.op.as.finalize_reducer.dst.buffer;
+	} else {
+		return;
+	}
+	check_plan(&r);
 }
 
 void check_replicas(struct check *check)

@@ -334,6 +334,9 @@ static int64_t inst_bytes(const struct winst *inst)
 	case WOP_wgmma_commit:
 	case WOP_wgmma_wait:
 	case WOP_fence_async:
+	case WOP_shfl_up:
+	case WOP_shfl_down:
+	case WOP_shfl_idx:
 	case N_WOP_KINDS:
 		break;
 	}
@@ -650,6 +653,9 @@ static void run_inst(struct run *run, const struct wnode *node)
 	case WOP_set:
 	case WOP_shfl_xor:
 	case WOP_wgmma_fence:
+	case WOP_shfl_up:
+	case WOP_shfl_down:
+	case WOP_shfl_idx:
 	case N_WOP_KINDS:
 		return;
 	}
@@ -1034,9 +1040,16 @@ static void open_memory(struct run *run)
 	}
 }
 
+static uint32_t n_findings(const struct check *check)
+{
+	return check->n_found[PROPERTY_HAPPENS_BEFORE] + check->n_found[PROPERTY_BOUNDS] +
+	       check->n_found[PROPERTY_ALIGNMENT];
+}
+
 /* The corners of the grid, each run once. */
 static void run_corners(struct run *run)
 {
+	uint32_t n_before = n_findings(run->check);
 	int64_t last[3];
 
 	for (int axis = 0; axis < 3; axis++)
@@ -1056,8 +1069,7 @@ static void run_corners(struct run *run)
 		reset_memory(run);
 		run->only_global = corner > 0 && run->is_uniform;
 		run_block(run, &run->warp->body);
-		if (run->check->n_found[PROPERTY_HAPPENS_BEFORE] || run->check->n_found[PROPERTY_BOUNDS] ||
-		    run->check->n_found[PROPERTY_ALIGNMENT])
+		if (n_findings(run->check) > n_before)
 			return;
 	}
 }

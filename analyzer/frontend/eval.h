@@ -53,7 +53,6 @@ struct trace {
 	bool is_missing;                 /* a size that T.const names is not known */
 	bool is_probe;                   /* only looks for these sizes, see eager.c */
 	vec_of(struct buffer *) outputs; /* of T.empty, T.alloc_global: arguments behind the others */
-	struct map reducers;             /* id of a T.alloc_reducer buffer -> 1 + enum reduce_kind */
 };
 
 /* A tensor that a call passes to an eager kernel. */

@@ -4,7 +4,6 @@
  */
 #include "analyzer/frontend/eval.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Scans */
@@ -31,7 +30,23 @@ static struct value t_scan(struct eval *ev, struct call *call)
 
 /* Reducers */
 
-/* T.alloc_reducer(shape, dtype, op="sum", replication=None) */
+static bool reducer_kind(struct str text, enum reduce_kind *kind)
+{
+	static const enum reduce_kind kinds[] = { REDUCE_SUM,    REDUCE_MAX,   REDUCE_MIN,
+		                                      REDUCE_BITAND, REDUCE_BITOR, REDUCE_BITXOR };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		*kind = kinds[i];
+		if (str_is(text, reduce_kind_text(kinds[i])))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * T.alloc_reducer(shape, dtype, op="sum", replication=None): which threads hold partial results is
+ * the solver's choice, whatever the replication.
+ */
 static struct value t_alloc_reducer(struct eval *ev, struct call *call)
 {
 	struct tensor_type type = { .type = DTYPE_F32 };
@@ -42,49 +57,25 @@ static struct value t_alloc_reducer(struct eval *ev, struct call *call)
 	if (!arg_dtype(ev, call, 1, &type.type) || !arg_str(ev, call, 2, &text) ||
 	    !lang_shape(ev, call->slot[0]->value, call->slot[0]->span, &type))
 		return VALUE_ERROR;
-	if (str_is(text, "sum"))
-		kind = REDUCE_SUM;
-	else if (str_is(text, "max"))
-		kind = REDUCE_MAX;
-	else if (str_is(text, "min"))
-		kind = REDUCE_MIN;
-	else
+	if (!reducer_kind(text, &kind))
 		return ev_error(ev, DIAG_E0202, call->slot[2]->span,
-		                "a reducer's op is \"sum\", \"max\" or \"min\"");
+		                "a reducer's op is \"sum\", \"max\", \"min\", \"bitand\", \"bitor\" or "
+		                "\"bitxor\"");
 	buffer = lang_new_buffer(ev, call, SCOPE_FRAGMENT, &type);
-	if (buffer.kind == V_BUFFER)
-		map_at(ev->cx->arena, &ev->trace->reducers, buffer.as.buffer->id)->value.number = 1 + kind;
+	if (buffer.kind == V_BUFFER) {
+		buffer.as.buffer->is_reducer = true;
+		buffer.as.buffer->reducer = kind;
+	}
 	return buffer;
 }
 
-/* The reducer that an argument names; false after an error. */
-static bool reducer_of(struct eval *ev, const struct call *call, const struct buffer *buffer,
-                       enum reduce_kind *kind)
+/* The argument is a reducer; false after an error. */
+static bool is_reducer(struct eval *ev, const struct call *call, const struct buffer *buffer)
 {
-	const struct map_entry *entry = buffer ? map_find(&ev->trace->reducers, buffer->id) : NULL;
-
-	if (!entry) {
-		ev_error(ev, DIAG_E0202, call->slot[0]->span, "this is no buffer of T.alloc_reducer");
-		return false;
-	}
-	*kind = (enum reduce_kind)(entry->value.number - 1);
-	return true;
-}
-
-/* What changes nothing. */
-static const struct expr *identity_of(struct eval *ev, enum reduce_kind kind, struct dtype type)
-{
-	int64_t largest;
-
-	if (kind == REDUCE_SUM)
-		return expr_int_typed(ev->pool, type, 0);
-	if (dtype_is_float(type))
-		return expr_float(ev->pool, type, kind == REDUCE_MAX ? -HUGE_VAL : HUGE_VAL);
-	largest =
-		type.bits >= 63 ? INT64_MAX : ((int64_t)1 << (type.bits - (type.kind != TYPE_UINT))) - 1;
-	if (kind == REDUCE_MIN)
-		return expr_int_typed(ev->pool, type, largest);
-	return expr_int_typed(ev->pool, type, type.kind == TYPE_UINT ? 0 : -largest - 1);
+	if (buffer && buffer->is_reducer)
+		return true;
+	ev_error(ev, DIAG_E0202, call->slot[0]->span, "this is no buffer of T.alloc_reducer");
+	return false;
 }
 
 /* T.reducer_init(reducer, init=None) */
@@ -95,41 +86,35 @@ static struct value t_reducer_init(struct eval *ev, struct call *call)
 		PARAM_OR_NONE(EXPR, fill.value),
 	};
 	struct op op = { .kind = OP_fill };
-	enum reduce_kind kind;
-	struct dtype type;
+	const struct buffer *buffer;
 
-	if (!lang_read(ev, call, params, &op) || !reducer_of(ev, call, op.as.fill.dst.buffer, &kind))
+	if (!lang_read(ev, call, params, &op) || !is_reducer(ev, call, op.as.fill.dst.buffer))
 		return VALUE_ERROR;
-	type = op.as.fill.dst.buffer->type;
-	op.as.fill.value =
-		op.as.fill.value ? device_cast(ev, type, op.as.fill.value) : identity_of(ev, kind, type);
+	buffer = op.as.fill.dst.buffer;
+	op.as.fill.value = op.as.fill.value ? device_cast(ev, buffer->type, op.as.fill.value)
+	                                    : reduce_identity(ev->pool, buffer->reducer, buffer->type);
 	return lang_put(ev, call, &op);
 }
 
 /* T.reducer_update(reducer[i], value): combines the element with the value. */
 static struct value t_reducer_update(struct eval *ev, struct call *call)
 {
-	static const enum binary_op ops[] = {
-		[REDUCE_SUM] = BIN_ADD,
-		[REDUCE_MAX] = BIN_MAX,
-		[REDUCE_MIN] = BIN_MIN,
-	};
 	struct value target = call->slot[0]->value, index = value_sequence(ev->cx->arena, V_TUPLE);
 	const struct expr *load, *value;
-	enum reduce_kind kind;
 
 	if (target.kind != V_EXPR || target.as.expr->kind != EXPR_LOAD)
 		return ev_error(ev, DIAG_E0202, call->slot[0]->span, "%s updates an element of a reducer",
 		                call->name);
 	load = target.as.expr;
-	if (!reducer_of(ev, call, load->as.buffer, &kind))
+	if (!is_reducer(ev, call, load->as.buffer))
 		return VALUE_ERROR;
 	value = lang_slot_expr(ev, call, 1, &load->type);
 	if (!value)
 		return VALUE_ERROR;
 	for (uint32_t i = 0; i < load->n_args; i++)
 		vec_push(ev->cx->arena, index.as.sequence, device_value(load->args[i]));
-	value = expr_binary(ev->pool, ops[kind], load, device_cast(ev, load->type, value));
+	value = expr_binary(ev->pool, reduce_operator(load->as.buffer->reducer), load,
+	                    device_cast(ev, load->type, value));
 	return trace_store(ev, (struct buffer *)(uintptr_t)load->as.buffer, index, VALUE_EXPR(value),
 	                   call->span)
 	           ? VALUE_NONE
@@ -141,13 +126,12 @@ static struct value t_finalize_reducer(struct eval *ev, struct call *call)
 {
 	struct op op = { .kind = OP_finalize_reducer }, copy = { .kind = OP_copy };
 	struct tile_operand reducer, dst;
-	enum reduce_kind kind;
 
 	if (!lang_operand(ev, call, call->slot[0], &reducer) ||
-	    !reducer_of(ev, call, reducer.region.buffer, &kind))
+	    !is_reducer(ev, call, reducer.region.buffer))
 		return VALUE_ERROR;
 	op.as.finalize_reducer.dst = reducer.region;
-	op.as.finalize_reducer.kind = kind;
+	op.as.finalize_reducer.kind = reducer.region.buffer->reducer;
 	if (lang_put(ev, call, &op).kind == V_ERROR)
 		return VALUE_ERROR;
 	if (!lang_is_given(call, 1))

@@ -227,6 +227,10 @@ static int64_t workspace_bytes(const struct stmt *stmt, const struct stmt_plan *
 
 	if (stmt->kind == STMT_OP && stmt->as.op.kind == OP_reduce)
 		bytes = plan->as.reduce.workspace_bytes;
+	if (stmt->kind == STMT_OP && stmt->as.op.kind == OP_finalize_reducer)
+		bytes = plan->as.reduce.workspace_bytes;
+	if (stmt->kind == STMT_OP && stmt->as.op.kind == OP_scan)
+		bytes = plan->as.scan.workspace_bytes;
 	for (uint32_t i = 0; i < plan->conversions.n; i++)
 		if (plan->conversions.p[i].workspace_bytes > bytes)
 			bytes = plan->conversions.p[i].workspace_bytes;

@@ -215,8 +215,7 @@ static const struct layout *without_xors(struct access_space *space, const struc
 	return linear;
 }
 
-/* Only the first of several replicas stores. */
-static const struct expr *first_replica(struct access_space *space, const struct layout *layout)
+const struct expr *access_first_replica(struct access_space *space, const struct layout *layout)
 {
 	struct expr_pool *pool = space->pool;
 
@@ -249,7 +248,7 @@ void access_elementwise(struct access_space *space, const struct elem_ref *ref, 
 	out->slot = slot_base(space, out, v, w);
 	index_at_slot(space, ref, out->slot, at, &out->guard);
 	out->offset = access_offset(space, ref->buffer, ref->layout, at);
-	out->replica = is_store ? first_replica(space, ref->loop->layout) : NULL;
+	out->replica = is_store ? access_first_replica(space, ref->loop->layout) : NULL;
 }
 
 const struct expr *access_predicate(struct access_space *space, const struct access *access)
@@ -479,6 +478,60 @@ void access_index_vars(struct access_space *space, uint32_t rank, const int64_t 
 		var->max = shape[d] - 1;
 		vars[d] = var;
 	}
+}
+
+/* ---- reductions ---- */
+
+static bool is_power_of_two(int64_t n)
+{
+	return (n & (n - 1)) == 0;
+}
+
+struct reduce_split access_reduce_split(const struct layout *source, const struct digit *digit)
+{
+	int64_t end = digit->stride * digit->extent, lanes_end = 32;
+	struct reduce_split through_memory = { 1, digit->extent };
+
+	if (digit->stride >= 32 || !is_power_of_two(digit->stride))
+		return through_memory;
+	while (lanes_end / 2 >= end)
+		lanes_end /= 2;
+	/* Behind the topmost digit's threads nobody else's follow. */
+	if (end % lanes_end != 0 && end != source->n_threads)
+		return through_memory;
+	return (struct reduce_split){ lanes_end / digit->stride, (end + lanes_end - 1) / lanes_end };
+}
+
+uint32_t access_scan_levels(const struct layout *layout, int64_t dim, struct scan_level *out)
+{
+	int64_t n_within = 1;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < layout->n_digits; i++) {
+		uint32_t to = n;
+
+		if (layout->digits[i].dim != dim)
+			continue;
+		for (; to > 0 && out[to - 1].digit->div > layout->digits[i].div; to--)
+			out[to] = out[to - 1];
+		out[to] = (struct scan_level){ .digit = &layout->digits[i] };
+		n++;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct digit *digit = out[i].digit;
+		int64_t span = digit->stride * digit->extent;
+
+		out[i].n_within = n_within;
+		out[i].is_last = i + 1 == n;
+		if (digit->axis == AXIS_SLOT)
+			n_within *= digit->extent;
+		out[i].n_blocks = layout->n_slots / n_within;
+		if (digit->axis != AXIS_THREAD)
+			continue;
+		out[i].split = access_reduce_split(layout, digit);
+		out[i].n_groups = (layout->n_threads + span - 1) / span * digit->stride;
+	}
+	return n;
 }
 
 /* ---- conversions ---- */

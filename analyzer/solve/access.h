@@ -184,6 +184,35 @@ void access_convert(struct access_space *space, const struct conversion *convers
                     struct access *out);
 
 /*
+ * How the threads of one digit of a fragment's reduced dimension come together: `lanes` neighbours
+ * (a power of two of one warp, 1: none) by xor shuffles, then `parts` groups of them through shared
+ * memory. The digit of a row's last threads may be padded to whole lanes: threads that hold nothing
+ * bring the value that changes nothing.
+ */
+struct reduce_split {
+	int64_t lanes, parts;
+};
+struct reduce_split access_reduce_split(const struct layout *source, const struct digit *digit);
+
+/*
+ * The digits of a dimension along which a tile is scanned, the innermost first. A level's blocks
+ * are what the digits before it span: `n_within` slots of a thread each, of which a thread has
+ * `n_blocks` (for a slot digit: of the first block of each run). Threads that differ in this digit
+ * only are one of `n_groups`.
+ */
+struct scan_level {
+	const struct digit *digit;
+	struct reduce_split split; /* thread digits */
+	int64_t n_within, n_blocks, n_groups;
+	bool is_last;
+};
+/* Fills `out` (MAX_DIGITS entries) and gives their number. */
+uint32_t access_scan_levels(const struct layout *layout, int64_t dim, struct scan_level *out);
+
+/* The first of several replicas; NULL when there is one. */
+const struct expr *access_first_replica(struct access_space *space, const struct layout *layout);
+
+/*
  * The iteration space of a copy: its dimensions of extent > 1 (at least one), in order, as loop
  * variables; `src_index` and `dst_index` give both sides' indices in them (region mins included).
  */

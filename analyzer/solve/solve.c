@@ -13,6 +13,7 @@
  * limited, after that the answer is the best found with its bound.
  */
 #include "analyzer/solve/solve_internal.h"
+#include "analyzer/tile/stage.h"
 
 #include <math.h>
 #include <string.h>
@@ -233,6 +234,19 @@ void solve_run(struct solver *solver)
 	solve_record(solver);
 }
 
+/* A block whose last warp has lanes without a thread. */
+static void warn_lanes(struct solver *solver)
+{
+	int64_t idle = LANES - solver->n_threads % LANES;
+
+	if (idle == LANES || solver->launch->is_implicit)
+		return;
+	diag_report(&solver->cx->diags, DIAG_W0309, solver->launch->span,
+	            "%lld threads: %lld of the last warp's 32 lanes have no thread",
+	            (long long)solver->n_threads, (long long)idle);
+	diag_help(&solver->cx->diags, "threads=%lld fills it", (long long)(solver->n_threads + idle));
+}
+
 struct solution *solve_launch(struct tile_program *program, const struct launch *launch,
                               const struct target *target, const struct solve_options *options)
 {
@@ -241,7 +255,8 @@ struct solution *solve_launch(struct tile_program *program, const struct launch 
 
 	if (options)
 		solver.options = *options;
-	solve_open(&solver, program, launch, program->cx);
+	solve_open(&solver, program, tile_stage(program, launch), program->cx);
+	warn_lanes(&solver);
 	known = solve_choose_wgmma(&solver);
 	if (known)
 		return known;

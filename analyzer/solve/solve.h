@@ -103,13 +103,24 @@ struct conversion {
 	double cost; /* cycles a block, once */
 };
 
-/* T.reduce: each thread reduces its own slots, then lanes by xor shuffles, then warps through
- * shared memory. */
+/*
+ * T.reduce: each thread reduces its own slots, then lanes by xor shuffles, then what is left
+ * through shared memory (access_reduce_split says which threads how). T.finalize_reducer: the same,
+ * where `source` has the replicas of the reducer as one more dimension.
+ */
 struct reduce_plan {
 	const struct layout *source, *result; /* result = layout_reduce(source), replicas included */
-	int64_t
-		lane_mask_bits; /* xor masks of the shuffles, or'ed (bit b set: shuffle with mask 1 << b) */
-	int64_t n_warps;    /* warps that hold parts of one result; 1: no shared memory needed */
+	int64_t dim;                          /* of `source` */
+	int64_t lane_mask_bits; /* xor masks of the shuffles, or'ed (bit b set: mask 1 << b) */
+	int64_t n_parts;        /* parts of one result that meet in shared memory; 1: none needed */
+	int64_t workspace_bytes;
+	/* Shuffles name lanes that the block does not have: only a row's first lane has all of it. */
+	bool is_ragged;
+};
+
+/* T.cumsum and its kin: source and result live in this layout, which is also the partition. */
+struct scan_plan {
+	const struct layout *layout;
 	int64_t workspace_bytes;
 };
 
@@ -139,7 +150,8 @@ struct stmt_plan {
 		struct loop_plan loop; /* parallel loops and fill */
 		struct copy_plan copy;
 		struct gemm_plan gemm;
-		struct reduce_plan reduce;
+		struct reduce_plan reduce; /* and finalize_reducer */
+		struct scan_plan scan;
 	} as;
 	vec_of(struct conversion) conversions; /* in this order, before and after the statement */
 };
@@ -178,7 +190,10 @@ struct solve_options {
 	const char *why;  /* a buffer of which all candidates are recorded; NULL: none */
 };
 
-/* Solves one launch. NULL or status SOLVE_CONFLICT with diagnostics (E04..) that explain. */
+/*
+ * Solves one launch, in the form that tile_stage gives it (solution->launch). NULL or status
+ * SOLVE_CONFLICT with diagnostics (E04..) that explain.
+ */
 struct solution *solve_launch(struct tile_program *program, const struct launch *launch,
                               const struct target *target, const struct solve_options *options);
 /* Every buffer and statement has what its kind needs; false with diagnostics. */

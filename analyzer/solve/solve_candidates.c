@@ -178,9 +178,12 @@ static void add_vector_width(struct family *family, int64_t v)
 
 	if (n_threads % LANES == 0 && n_vectors > LANES && n_threads < 2 * n_vectors)
 		add_row_fragment(family, v, n_threads);
+	/* All threads of a block of 48: the tree of partial results is padded. */
+	if (n_threads % LANES != 0 && n_threads < 2 * n_vectors)
+		add_row_fragment(family, v, n_threads);
 	/* The most threads along a row first: a conflict is explained with the first partition. */
 	for (int64_t t = 1024; t >= 1; t /= 2)
-		if (t <= n_threads && t < 2 * n_vectors && (t <= LANES || n_threads % LANES == 0))
+		if (t <= n_threads && t < 2 * n_vectors)
 			add_row_fragment(family, v, t);
 	if (!family->has_reduction && n_vectors <= n_threads)
 		add_row_fragment(family, v, n_vectors);
@@ -235,7 +238,7 @@ static void find_reductions(struct family *family)
 	for (uint32_t s = 0; s < component->spaces.n; s++) {
 		const struct space *space = component->spaces.p[s];
 
-		if (space->kind != SPACE_REDUCE)
+		if (space->kind != SPACE_REDUCE && space->kind != SPACE_SCAN)
 			continue;
 		family->has_reduction = true;
 		if (space->reduced_dim + 1 != (int64_t)space->rank)

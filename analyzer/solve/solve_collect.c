@@ -206,7 +206,8 @@ static void collect_body(struct solver *solver, struct space *space, const struc
 			use = add_use(solver, space, stmt->as.store.buffer, stmt->as.store.index, stmt->span);
 			use->is_store = true;
 			use->is_conditional |= conditional;
-			use->is_update |= stores_many(space, use, stmt->as.store.value);
+			use->is_partial |= stmt->as.store.buffer->is_reducer;
+			use->is_update |= !use->is_partial && stores_many(space, use, stmt->as.store.value);
 			break;
 		case STMT_LET:
 			collect_loads(solver, space, stmt->as.let.value, stmt->span, 0);
@@ -255,6 +256,8 @@ static const char *space_text(enum space_kind kind)
 		[SPACE_FILL] = "T.fill: every owner sets its elements",
 		[SPACE_REDUCE] = "T.reduce: the result lives in the threads of the reduced row",
 		[SPACE_SCALAR] = "outside T.Parallel every thread runs the statement",
+		[SPACE_FINALIZE] = "T.finalize_reducer: every thread with a partial result gets the result",
+		[SPACE_SCAN] = "scan: source and result live alike",
 	};
 
 	return texts[kind];
@@ -262,9 +265,11 @@ static const char *space_text(enum space_kind kind)
 
 static void constrain_space(struct solver *solver, struct space *space)
 {
-	enum constraint_kind kind = space->kind == SPACE_REDUCE ? CONSTRAINT_REDUCE
-	                            : space->kind == SPACE_COPY ? CONSTRAINT_COPY
-	                                                        : CONSTRAINT_LOOP;
+	enum constraint_kind kind =
+		space->kind == SPACE_REDUCE || space->kind == SPACE_FINALIZE || space->kind == SPACE_SCAN
+			? CONSTRAINT_REDUCE
+		: space->kind == SPACE_COPY ? CONSTRAINT_COPY
+									: CONSTRAINT_LOOP;
 	struct constraint *constraint = solve_add_constraint(
 		solver, kind, space->stmt, space->uses.n > 0 ? space->uses.p[0].buffer : NULL);
 
@@ -312,6 +317,23 @@ static void collect_copy(struct solver *solver, const struct stmt *stmt, const s
 	constrain_space(solver, space);
 }
 
+/* An iteration for each element of a fragment. */
+static void space_over(struct solver *solver, struct space *space, const struct buffer *buffer,
+                       const struct expr **index)
+{
+	space->rank = buffer->rank;
+	for (uint32_t d = 0; d < buffer->rank; d++) {
+		struct var *var =
+			expr_new_var(solver->pool, VAR_LOOP, intern_text(solver->cx->names, "e"), DTYPE_I32);
+
+		space->shape[d] = buffer_extent(buffer, d);
+		var->min = 0;
+		var->max = space->shape[d] - 1;
+		space->vars[d] = var;
+		index[d] = expr_of_var(solver->pool, var);
+	}
+}
+
 static bool collect_reduce(struct solver *solver, const struct stmt *stmt, int64_t weight)
 {
 	const struct op_reduce *reduce = &stmt->as.op.as.reduce;
@@ -330,23 +352,15 @@ static bool collect_reduce(struct solver *solver, const struct stmt *stmt, int64
 		diag_help(&solver->cx->diags, "copy it to or from a fragment of the same shape");
 		return false;
 	}
-	space->rank = src->rank;
 	space->reduced_dim = reduce->dim;
+	space_over(solver, space, src, index);
 	for (uint32_t d = 0; d < src->rank; d++) {
-		struct var *var =
-			expr_new_var(solver->pool, VAR_LOOP, intern_text(solver->cx->names, "e"), DTYPE_I32);
-
-		space->shape[d] = buffer_extent(src, d);
 		if (reduce->src.extent[d] != space->shape[d]) {
 			diag_report(&solver->cx->diags, DIAG_E0408, stmt->span,
 			            "T.reduce of a part of %s is not supported yet",
 			            sym_text(solver->cx->names, src->name));
 			return false;
 		}
-		var->min = 0;
-		var->max = space->shape[d] - 1;
-		space->vars[d] = var;
-		index[d] = expr_of_var(solver->pool, var);
 		if ((int64_t)d != reduce->dim)
 			result[n++] = index[d];
 		else if (dst->rank == src->rank || src->rank == 1)
@@ -357,6 +371,43 @@ static bool collect_reduce(struct solver *solver, const struct stmt *stmt, int64
 	use = add_use(solver, space, dst, result, reduce->dst.span);
 	use->is_store = true;
 	use->is_load = !reduce->clear;
+	constrain_space(solver, space);
+	return true;
+}
+
+static bool collect_finalize(struct solver *solver, const struct stmt *stmt, int64_t weight)
+{
+	const struct region *dst = &stmt->as.op.as.finalize_reducer.dst;
+	struct space *space = add_space(solver, SPACE_FINALIZE, stmt, weight);
+	const struct expr *index[MAX_RANK];
+	struct use *use;
+
+	if (dst->buffer->rank == MAX_RANK)
+		BUG("a reducer of %d dimensions", MAX_RANK);
+	space_over(solver, space, dst->buffer, index);
+	use = add_use(solver, space, dst->buffer, index, dst->span);
+	use->is_load = use->is_store = true;
+	constrain_space(solver, space);
+	return true;
+}
+
+/* Source and result are whole fragments: tile_stage saw to it. */
+static bool collect_scan(struct solver *solver, const struct stmt *stmt, int64_t weight)
+{
+	const struct op_scan *scan = &stmt->as.op.as.scan;
+	struct space *space;
+	const struct expr *index[MAX_RANK];
+
+	if (scan->src.buffer->scope != SCOPE_FRAGMENT || scan->dst.buffer->scope != SCOPE_FRAGMENT) {
+		diag_report(&solver->cx->diags, DIAG_E0408, stmt->span,
+		            "a scan of an array that each thread has for itself is not supported yet");
+		return false;
+	}
+	space = add_space(solver, SPACE_SCAN, stmt, weight);
+	space->reduced_dim = scan->dim;
+	space_over(solver, space, scan->src.buffer, index);
+	add_use(solver, space, scan->src.buffer, index, scan->src.span)->is_load = true;
+	add_use(solver, space, scan->dst.buffer, index, scan->dst.span)->is_store = true;
 	constrain_space(solver, space);
 	return true;
 }
@@ -446,6 +497,10 @@ static bool collect_op(struct solver *solver, const struct stmt *stmt, int64_t w
 		return solve_gemm(solver, stmt, weight);
 	case OP_reduce:
 		return collect_reduce(solver, stmt, weight);
+	case OP_finalize_reducer:
+		return collect_finalize(solver, stmt, weight);
+	case OP_scan:
+		return collect_scan(solver, stmt, weight);
 	case OP_barrier_init:
 	case OP_barrier_arrive:
 	case OP_barrier_expect_tx:
@@ -453,8 +508,6 @@ static bool collect_op(struct solver *solver, const struct stmt *stmt, int64_t w
 	case OP_evaluate:
 		/* Nothing in them has a layout that could be chosen. */
 		return true;
-	case OP_scan:
-	case OP_finalize_reducer:
 	case OP_transpose:
 	case OP_im2col:
 	case OP_tma_copy:
@@ -689,7 +742,7 @@ static bool collect_annotations(struct solver *solver)
 
 bool solve_collect(struct solver *solver)
 {
-	if (!solve_supported(solver) || !collect_annotations(solver))
+	if (!solve_supported(solver) || !collect_annotations(solver) || !solve_reducers(solver))
 		return false;
 	if (!collect_block(solver, &solver->launch->body, 1, 0) || !check_uses(solver))
 		return false;

@@ -289,38 +289,75 @@ static void add_memory_cost(struct sampler *sampler, const struct use *use, int6
 	}
 }
 
+/* The layout of a reducer with its replicas, which hold partial results, as the last dimension. */
+static const struct layout *with_replicas(const struct solver *solver, const struct layout *layout)
+{
+	struct layout *out;
+	int64_t shape[MAX_RANK + 1];
+
+	assert(layout->rank < MAX_RANK);
+	for (uint32_t d = 0; d < layout->rank; d++)
+		shape[d] = layout->shape[d];
+	shape[layout->rank] = layout->n_replicas;
+	out = layout_new_fragment(solver->arena, layout->rank + 1, shape);
+	for (uint32_t i = 0; i < layout->n_digits; i++) {
+		struct digit digit = layout->digits[i];
+
+		if (digit.dim == DIM_REPLICA)
+			digit.dim = (int)layout->rank;
+		layout_add_digit(out, digit);
+	}
+	layout_finish(out);
+	return out;
+}
+
 bool solve_reduce_plan(const struct solver *solver, const struct space *space,
                        const struct layout *source, int64_t elem_bytes, struct reduce_plan *plan)
 {
-	int64_t n_results = n_elems_of(space) / space->shape[space->reduced_dim];
+	int64_t n_results = 1;
 
-	plan->source = source;
-	plan->lane_mask_bits = 0;
-	plan->n_warps = 1;
+	if (source->table_threads)
+		return false;
+	*plan = (struct reduce_plan){ .source = source, .dim = space->reduced_dim, .n_parts = 1 };
+	if (space->kind == SPACE_FINALIZE) {
+		plan->source = with_replicas(solver, source);
+		plan->dim = source->rank;
+		source = plan->source;
+	}
+	for (uint32_t d = 0; d < source->rank; d++)
+		n_results *= d == plan->dim ? 1 : source->shape[d];
 	for (uint32_t i = 0; i < source->n_digits; i++) {
 		const struct digit *digit = &source->digits[i];
-		int64_t end = digit->stride * digit->extent;
+		struct reduce_split split;
 
-		if (digit->axis != AXIS_THREAD || digit->dim != space->reduced_dim)
+		if (digit->axis != AXIS_THREAD || digit->dim != plan->dim)
 			continue;
-		if (digit->stride < LANES) {
-			int64_t lanes_end = end < LANES ? end : LANES;
-
-			if ((digit->stride & (digit->stride - 1)) != 0 || (lanes_end & (lanes_end - 1)) != 0 ||
-			    end % lanes_end != 0)
-				return false;
-			plan->lane_mask_bits |= lanes_end - digit->stride;
-			plan->n_warps *= end / lanes_end;
-		} else {
-			if (digit->stride % LANES != 0)
-				return false;
-			plan->n_warps *= digit->extent;
-		}
+		split = access_reduce_split(source, digit);
+		plan->lane_mask_bits |= (split.lanes - 1) * digit->stride;
+		plan->is_ragged |=
+			solver->n_threads % (split.lanes * digit->stride) != 0 && split.lanes > 1;
+		plan->n_parts *= split.parts;
 	}
-	/* A shuffle needs all 32 lanes of its warp. */
-	if (plan->lane_mask_bits != 0 && solver->n_threads % LANES != 0)
+	plan->workspace_bytes = plan->n_parts > 1 ? plan->n_parts * n_results * elem_bytes : 0;
+	return true;
+}
+
+bool solve_scan_plan(const struct space *space, const struct layout *layout, int64_t elem_bytes,
+                     struct scan_plan *plan)
+{
+	struct scan_level levels[MAX_DIGITS];
+	uint32_t n_levels;
+
+	*plan = (struct scan_plan){ .layout = layout };
+	if (layout->table_threads)
 		return false;
-	plan->workspace_bytes = plan->n_warps > 1 ? plan->n_warps * n_results * elem_bytes : 0;
+	n_levels = access_scan_levels(layout, space->reduced_dim, levels);
+	for (uint32_t i = 0; i < n_levels; i++) {
+		int64_t n = levels[i].split.parts * levels[i].n_groups * levels[i].n_blocks;
+
+		if (levels[i].split.parts > 1 && n * elem_bytes > plan->workspace_bytes)
+			plan->workspace_bytes = n * elem_bytes;
+	}
 	return true;
 }
 
@@ -347,14 +384,44 @@ static void add_reduce_cost(struct solver *solver, const struct space *space,
 		return;
 	}
 	for (uint32_t i = 0; i < layout->n_digits; i++)
-		if (layout->digits[i].axis == AXIS_SLOT && layout->digits[i].dim == space->reduced_dim)
+		if (layout->digits[i].axis == AXIS_SLOT && layout->digits[i].dim == plan.dim)
 			result_slots /= (double)layout->digits[i].extent;
 	n_shuffles = __builtin_popcountll((unsigned long long)plan.lane_mask_bits);
+	n_shuffles += plan.is_ragged && plan.n_parts == 1; /* the first lane tells the others */
 	cost->fixed += n_shuffles * result_slots * (double)n_warps * CYCLES_SHUFFLE;
 	latency += n_shuffles * SHUFFLE_LATENCY;
-	if (plan.n_warps > 1) {
-		cost->fixed += result_slots * (double)(n_warps * (2 + plan.n_warps)) * CYCLES_GLOBAL_ISSUE;
-		latency += 2 * CYCLES_BARRIER_LATENCY + (double)plan.n_warps * SHUFFLE_LATENCY;
+	if (plan.n_parts > 1) {
+		cost->fixed += result_slots * (double)(n_warps * (2 + plan.n_parts)) * CYCLES_GLOBAL_ISSUE;
+		latency += 2 * CYCLES_BARRIER_LATENCY + (double)plan.n_parts * SHUFFLE_LATENCY;
+	}
+	cost->fixed += latency / resident_blocks(solver);
+}
+
+static void add_scan_cost(struct solver *solver, const struct space *space,
+                          const struct layout *layout, struct space_cost *cost)
+{
+	struct scan_level levels[MAX_DIGITS];
+	uint32_t n_levels = access_scan_levels(layout, space->reduced_dim, levels);
+	double n_warps = (double)((layout->n_threads + LANES - 1) / LANES), latency = 0;
+
+	for (uint32_t i = 0; i < n_levels; i++) {
+		double blocks = (double)levels[i].n_blocks;
+		int64_t parts = levels[i].split.parts;
+		int n_shuffles = 2;
+
+		cost->fixed += (double)layout->n_slots * n_warps * SLOT_CYCLES * 2;
+		if (levels[i].digit->axis != AXIS_THREAD)
+			continue;
+		for (int64_t reach = 1; reach < levels[i].split.lanes; reach *= 2)
+			n_shuffles++;
+		if (levels[i].split.lanes > 1) {
+			cost->fixed += n_shuffles * blocks * n_warps * CYCLES_SHUFFLE;
+			latency += n_shuffles * SHUFFLE_LATENCY;
+		}
+		if (parts > 1) {
+			cost->fixed += blocks * n_warps * (double)(2 + parts) * CYCLES_GLOBAL_ISSUE;
+			latency += 2 * CYCLES_BARRIER_LATENCY + (double)parts * SHUFFLE_LATENCY;
+		}
 	}
 	cost->fixed += latency / resident_blocks(solver);
 }
@@ -394,8 +461,10 @@ struct space_cost solve_space_cost(struct solver *solver, const struct space *sp
 		slots * ((double)sampler.n_warps * SLOT_CYCLES + SERIAL_LATENCY / resident_blocks(solver));
 	cost.fixed +=
 		n_real_divisions(layout) * DIVISION_INSTRUCTIONS * SLOT_CYCLES * (double)sampler.n_warps;
-	if (space->kind == SPACE_REDUCE)
+	if (space->kind == SPACE_REDUCE || space->kind == SPACE_FINALIZE)
 		add_reduce_cost(solver, space, layout, &cost);
+	if (space->kind == SPACE_SCAN)
+		add_scan_cost(solver, space, layout, &cost);
 	cost.fixed *= (double)space->weight;
 	cost.shared_bound *= (double)space->weight;
 	return cost;

@@ -193,11 +193,6 @@ void solve_explain(struct solver *solver, const struct component *component)
 		for (uint32_t f = 0; f < component->fragments.n; f++)
 			diag_note(&solver->cx->diags, component->fragments.p[f]->span, "%s takes part",
 			          name_of(solver, component->fragments.p[f]));
-		if (solver->n_threads % LANES != 0)
-			diag_note(&solver->cx->diags, space->stmt->span,
-			          "reductions across threads need whole warps, and %" PRId64
-			          " is not a multiple of 32",
-			          solver->n_threads);
 		if (component->fragments.n > 0)
 			solve_suggest(solver, component->fragments.p[0]);
 		add_conflict(solver, space->constraint);

@@ -40,6 +40,7 @@ struct use {
 	const struct expr *index[MAX_RANK]; /* in the space's variables */
 	bool is_load, is_store;
 	bool is_update;      /* several iterations store different values into one element */
+	bool is_partial;     /* a contribution to a reducer: owners hold partial results */
 	bool is_conditional; /* a store under an `if` */
 	bool is_converted;   /* goes through a conversion: it does not tie its fragment to the space */
 	struct span span;
@@ -65,6 +66,8 @@ enum space_kind {
 	SPACE_FILL,
 	SPACE_REDUCE,
 	SPACE_SCALAR, /* a statement outside T.Parallel: one iteration, which every thread runs */
+	SPACE_FINALIZE, /* the replicas of a reducer are reduced */
+	SPACE_SCAN,
 };
 
 /* Iterations that each run on one thread; the variable is which. */
@@ -77,7 +80,7 @@ struct space {
 	const struct var *vars[MAX_RANK];
 	int64_t weight;      /* times a block runs it */
 	int64_t n_ops;       /* operators of an iteration, roughly */
-	int64_t reduced_dim; /* SPACE_REDUCE */
+	int64_t reduced_dim; /* SPACE_REDUCE, SPACE_SCAN */
 	vec_of(struct use) uses;
 	vec_of(const struct var *) lets; /* scalars that an iteration binds for itself */
 	uint32_t component;
@@ -305,9 +308,23 @@ struct space_cost {
 };
 struct space_cost solve_space_cost(struct solver *solver, const struct space *space,
                                    const struct layout *layout);
-/* How the reduction runs when its source has this layout; false when it has no such form. */
+/*
+ * How the reduction runs when its source (of SPACE_FINALIZE the reducer) has this layout; false
+ * when it has no such form.
+ */
 bool solve_reduce_plan(const struct solver *solver, const struct space *space,
                        const struct layout *source, int64_t elem_bytes, struct reduce_plan *plan);
+
+/* How the scan runs in this layout; false when it has no such form. */
+bool solve_scan_plan(const struct space *space, const struct layout *layout, int64_t elem_bytes,
+                     struct scan_plan *plan);
+
+/* ---- solve_reducers.c ---- */
+
+/* Reducers get their value, contributions and result in turn. False with diagnostics (E0412). */
+bool solve_reducers(struct solver *solver);
+/* A contribution to a reducer: the element combined with something else. */
+bool solve_is_contribution(const struct stmt *store);
 
 /* ---- solve_swizzle.c ---- */
 

@@ -96,9 +96,9 @@ static void print_copy(struct buf *out, const struct copy_plan *copy)
 static void print_reduce(struct buf *out, const struct reduce_plan *reduce)
 {
 	buf_line(out,
-	         "shuffles over lane bits 0x%" PRIx64 ", %" PRId64 " warps a result, %" PRId64
+	         "shuffles over lane bits 0x%" PRIx64 ", %" PRId64 " parts a result, %" PRId64
 	         " bytes of workspace",
-	         (uint64_t)reduce->lane_mask_bits, reduce->n_warps, reduce->workspace_bytes);
+	         (uint64_t)reduce->lane_mask_bits, reduce->n_parts, reduce->workspace_bytes);
 	print_layout_line(out, "source ", reduce->source);
 	print_layout_line(out, "result ", reduce->result);
 }
@@ -179,7 +179,12 @@ static void print_plan(struct buf *out, const struct solution *solution,
 		print_gemm(out, gemm);
 		break;
 	case OP_reduce:
+	case OP_finalize_reducer:
 		print_reduce(out, &plan->as.reduce);
+		break;
+	case OP_scan:
+		buf_line(out, "%" PRId64 " bytes of workspace", plan->as.scan.workspace_bytes);
+		print_layout_line(out, "", plan->as.scan.layout);
 		break;
 	CASES_OF_TILE_ONLY_OPS:
 	case N_OP_KINDS:
@@ -284,7 +289,10 @@ static bool verify_plan(const struct solution *solution, const struct stmt_plan 
 		return verify_loop(solution, stmt, &plan->as.loop);
 	case OP_gemm:
 		return verify_gemm(solution, stmt, &plan->as.gemm);
+	case OP_scan:
+		return plan->as.scan.layout ? true : wrong(solution, stmt->span, "a scan has no layout");
 	case OP_reduce:
+	case OP_finalize_reducer:
 		return plan->as.reduce.source && plan->as.reduce.result
 		           ? true
 		           : wrong(solution, stmt->span, "a reduction has no source or result layout");

@@ -109,9 +109,10 @@ static struct use_check look_at_use(struct propagation *p, const struct space *s
 	}
 	if (!check_slots(p, space, use, &check.owner))
 		return check;
-	if (use->is_store && seen)
+	/* Who brings a contribution to a reducer holds a partial result; others may, too. */
+	if (use->is_store && !use->is_partial && seen)
 		return *solve_owners_within(p->solver, fragment, seen);
-	check.ok = !use->is_store;
+	check.ok = !use->is_store || use->is_partial;
 	return check;
 }
 
@@ -181,9 +182,13 @@ static bool spread_from_space(struct propagation *p, const struct space *space, 
 {
 	struct solver *solver = p->solver;
 	struct reduce_plan plan;
+	struct scan_plan scan;
 
-	if (space->kind == SPACE_REDUCE &&
+	if ((space->kind == SPACE_REDUCE || space->kind == SPACE_FINALIZE) &&
 	    !solve_reduce_plan(solver, space, solver->space_layout[space->id], 4, &plan))
+		return false;
+	if (space->kind == SPACE_SCAN &&
+	    !solve_scan_plan(space, solver->space_layout[space->id], 4, &scan))
 		return false;
 	for (uint32_t u = 0; u < space->uses.n; u++) {
 		const struct use *use = &space->uses.p[u];

@@ -172,6 +172,18 @@ static void record_space(struct solver *solver, const struct space *space)
 			BUG("a reduction's partition was not checked");
 		plan->as.reduce.result = result_layout(solver, space);
 		break;
+	case SPACE_FINALIZE:
+		dst = space->stmt->as.op.as.finalize_reducer.dst.buffer;
+		if (!solve_reduce_plan(solver, space, partition, working_bytes(dst->type),
+		                       &plan->as.reduce))
+			BUG("a reducer's layout was not checked");
+		plan->as.reduce.result = solver->fragment_layout[dst->id];
+		break;
+	case SPACE_SCAN:
+		dst = space->stmt->as.op.as.scan.dst.buffer;
+		if (!solve_scan_plan(space, partition, working_bytes(dst->type), &plan->as.scan))
+			BUG("a scan's partition was not checked");
+		break;
 	}
 }
 

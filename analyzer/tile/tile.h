@@ -20,6 +20,23 @@ enum scope {
 };
 const char *scope_text(enum scope scope); /* "global", "shared", "fragment", "local", "var" */
 
+enum reduce_kind {
+	REDUCE_SUM,
+	REDUCE_MAX,
+	REDUCE_MIN,
+	REDUCE_ABSSUM,
+	REDUCE_ABSMAX,
+	REDUCE_BITAND,
+	REDUCE_BITOR,
+	REDUCE_BITXOR
+};
+const char *reduce_kind_text(enum reduce_kind kind);
+/* The value of the type that changes nothing; of absmax and abssum 0. */
+const struct expr *reduce_identity(struct expr_pool *pool, enum reduce_kind kind,
+                                   struct dtype type);
+/* The operator that combines two values, which are absolute already for absmax and abssum. */
+enum binary_op reduce_operator(enum reduce_kind kind);
+
 struct layout;
 
 /* Places of a global buffer's elements: `n` numbers, row-major, as functions of the index. */
@@ -43,7 +60,10 @@ struct buffer {
 	/* Where the kernel itself says that its elements live (T.annotate_layout); NULL: not said.
 	   Offsets of shared memory in bytes. */
 	const struct layout *annotation;
-	const struct layout_map *map;  /* the same for global memory, whose extents may be symbols */
+	const struct layout_map *map; /* the same for global memory, whose extents may be symbols */
+	/* T.alloc_reducer: loops combine values into it by `reducer`, T.finalize_reducer makes it whole */
+	bool is_reducer;
+	enum reduce_kind reducer;
 	const struct buffer *alias_of; /* T.view, T.reshape: the buffer whose memory this is; or NULL */
 	const struct expr *base; /* T.make_tensor: the address that it stands at; NULL: an argument */
 };
@@ -62,18 +82,6 @@ struct region {
 
 enum gemm_policy { POLICY_SQUARE, POLICY_FULL_ROW, POLICY_FULL_COL, POLICY_BEST };
 const char *gemm_policy_text(enum gemm_policy policy); /* "Square", "FullRow", "FullCol", "best" */
-
-enum reduce_kind {
-	REDUCE_SUM,
-	REDUCE_MAX,
-	REDUCE_MIN,
-	REDUCE_ABSSUM,
-	REDUCE_ABSMAX,
-	REDUCE_BITAND,
-	REDUCE_BITOR,
-	REDUCE_BITXOR
-};
-const char *reduce_kind_text(enum reduce_kind kind);
 
 /* How a store combines with what is there, as one indivisible step; ATOMIC_STORE replaces it. */
 enum atomic_kind {
@@ -138,8 +146,6 @@ struct op {
  */
 /* clang-format off */
 #define CASES_OF_TILE_ONLY_OPS \
-	case OP_scan: \
-	case OP_finalize_reducer: \
 	case OP_transpose: \
 	case OP_im2col: \
 	case OP_tma_copy: \
@@ -247,6 +253,7 @@ struct launch {
 	const struct var *thread[3]; /* VAR_THREAD */
 	struct rasterization rasterization;
 	bool is_implicit; /* the kernel opens no T.Kernel: its body runs once, in one thread */
+	const struct launch *staged; /* the form that is solved, once tile_stage made it */
 	struct block body;
 	struct span span;
 };

@@ -239,6 +239,8 @@ static void print_shape(const struct printer *pr, const struct buffer *buffer)
 		print_list(pr, buffer->strides, buffer->rank);
 		buf_char(pr->out, ']');
 	}
+	if (buffer->is_reducer)
+		buf_printf(pr->out, " reducer %s", reduce_kind_text(buffer->reducer));
 	if (buffer->alias_of)
 		buf_printf(pr->out, " in %s", name_of(pr, buffer->alias_of->name));
 	if (buffer->base) {

@@ -318,6 +318,8 @@ static void read_map(struct reader *rd, struct buffer *buffer)
 	rd->known.n = n_known;
 }
 
+static int64_t attribute(struct reader *rd, const char *field);
+
 /*
  * `float16[128, 64] strides [64, 1]`, then where the memory is: in another buffer, at an address,
  * by a map or by an annotated layout.
@@ -331,6 +333,10 @@ static void shape(struct reader *rd, struct buffer *buffer)
 		expect(rd, "[");
 		if (expressions(rd, buffer->strides, "]") != buffer->rank)
 			fail(rd, rd->at, "the strides have another number of dimensions");
+	}
+	if (accept(rd, "reducer ")) {
+		buffer->is_reducer = true;
+		buffer->reducer = (enum reduce_kind)attribute(rd, "kind");
 	}
 	if (accept(rd, "in ")) {
 		const struct known *known = find_known(rd, name(rd));

@@ -241,6 +241,61 @@ static struct wregs slot_of(struct cuda_writer *writer, const struct wregs *regs
 	return (struct wregs){ regs->reg, expr_add(writer->pool, regs->slot, step), 1 };
 }
 
+/* The lanes that take part: all, in the last warp of a block those that exist. */
+static void member_mask(struct cuda_writer *writer, struct buf *out)
+{
+	int64_t n = writer->program->n_threads, rest = n % 32;
+	unsigned last = (1u << rest) - 1;
+
+	if (rest == 0)
+		buf_text(out, "0xffffffffu");
+	else if (n < 32)
+		buf_printf(out, "0x%xu", last);
+	else {
+		cuda_value(writer, out, expr_of_var(writer->pool, writer->program->tid), LEVEL_ANY);
+		buf_printf(out, " < %lld ? 0xffffffffu : 0x%xu", (long long)(n - rest), last);
+	}
+}
+
+/* dst[slot + step] = another lane's src[slot + step]. */
+static void print_shuffle(struct cuda_writer *writer, struct buf *text, const struct winst *inst,
+                          const struct expr *step)
+{
+	/* All shuffles start with the same operands. */
+	struct wregs dst = slot_of(writer, &inst->as.shfl_xor.dst, step);
+	struct wregs src = slot_of(writer, &inst->as.shfl_xor.src, step);
+	bool packed = cuda_slots_per_word(dst.reg->type) > 1;
+
+	if (packed) {
+		bool is_16 = cuda_slots_per_word(dst.reg->type) == 2;
+		cuda_use(writer, is_16 ? HELPER_set16 : HELPER_set8);
+		buf_printf(text, "%s(%s, ", is_16 ? "set16" : "set8", cuda_reg_name(writer, dst.reg));
+		cuda_value(writer, text, dst.slot, LEVEL_ANY);
+		buf_text(text, ", ");
+	} else {
+		buf_printf(text, "%s[", cuda_reg_name(writer, dst.reg));
+		cuda_value(writer, text, dst.slot, LEVEL_ANY);
+		buf_text(text, "] = ");
+	}
+	buf_printf(text, "__shfl_%ssync(",
+	           inst->kind == WOP_shfl_xor    ? "xor_"
+	           : inst->kind == WOP_shfl_up   ? "up_"
+	           : inst->kind == WOP_shfl_down ? "down_"
+	                                         : "");
+	member_mask(writer, text);
+	buf_printf(text, ", %s", packed ? "(unsigned)" : "");
+	cuda_raw_slot(writer, text, src.reg, src.slot);
+	buf_text(text, ", ");
+	if (inst->kind == WOP_shfl_idx)
+		cuda_value(writer, text, inst->as.shfl_idx.lane, LEVEL_ANY);
+	else
+		buf_printf(text, "%d",
+		           (int)(inst->kind == WOP_shfl_xor  ? inst->as.shfl_xor.mask
+		                 : inst->kind == WOP_shfl_up ? inst->as.shfl_up.delta
+		                                             : inst->as.shfl_down.delta));
+	buf_printf(text, ")%s;", packed ? ")" : "");
+}
+
 /* dst[slot + step] = value or the neighbour's src[slot + step]. */
 static void print_slot(struct cuda_writer *writer, const struct winst *inst,
                        const struct expr *step)
@@ -251,23 +306,7 @@ static void print_slot(struct cuda_writer *writer, const struct winst *inst,
 		struct wregs dst = slot_of(writer, &inst->as.set.dst, step);
 		cuda_set_slot(writer, &text, &dst, inst->as.set.value);
 	} else {
-		struct wregs dst = slot_of(writer, &inst->as.shfl_xor.dst, step);
-		struct wregs src = slot_of(writer, &inst->as.shfl_xor.src, step);
-		bool packed = cuda_slots_per_word(dst.reg->type) > 1;
-		if (packed) {
-			bool is_16 = cuda_slots_per_word(dst.reg->type) == 2;
-			cuda_use(writer, is_16 ? HELPER_set16 : HELPER_set8);
-			buf_printf(&text, "%s(%s, ", is_16 ? "set16" : "set8", cuda_reg_name(writer, dst.reg));
-			cuda_value(writer, &text, dst.slot, LEVEL_ANY);
-			buf_text(&text, ", ");
-		} else {
-			buf_printf(&text, "%s[", cuda_reg_name(writer, dst.reg));
-			cuda_value(writer, &text, dst.slot, LEVEL_ANY);
-			buf_text(&text, "] = ");
-		}
-		buf_printf(&text, "__shfl_xor_sync(0xffffffffu, %s", packed ? "(unsigned)" : "");
-		cuda_raw_slot(writer, &text, src.reg, src.slot);
-		buf_printf(&text, ", %d)%s;", (int)inst->as.shfl_xor.mask, packed ? ")" : "");
+		print_shuffle(writer, &text, inst, step);
 	}
 	line_of(writer, &text);
 }
@@ -333,6 +372,9 @@ static void print_any(struct cuda_writer *writer, const struct winst *inst)
 		break;
 	case WOP_set:
 	case WOP_shfl_xor:
+	case WOP_shfl_up:
+	case WOP_shfl_down:
+	case WOP_shfl_idx:
 		print_slots(writer, inst);
 		break;
 	case WOP_wgmma:

@@ -28,6 +28,12 @@ static void lower_op(struct lower *l, struct stmt *stmt)
 	case OP_reduce:
 		lower_reduce(l, stmt);
 		return;
+	case OP_finalize_reducer:
+		lower_finalize(l, stmt);
+		return;
+	case OP_scan:
+		lower_scan(l, stmt);
+		return;
 	CASES_OF_TILE_ONLY_OPS:
 		lower_error(l, "%s is known, but not supported yet for this target",
 		            op_title(l->cx, &stmt->as.op));
@@ -305,8 +311,13 @@ static struct dtype workspace_type(struct lower *l, const struct stmt *stmt)
 {
 	const struct stmt_plan *plan = &l->solution->plans[stmt->id];
 
-	return plan->conversions.n ? plan->conversions.p[0].buffer->type
-	                           : stmt->as.op.as.reduce.dst.buffer->type;
+	if (plan->conversions.n)
+		return plan->conversions.p[0].buffer->type;
+	if (stmt->as.op.kind == OP_scan)
+		return lower_working_type(stmt->as.op.as.scan.dst.buffer->type);
+	if (stmt->as.op.kind == OP_finalize_reducer)
+		return lower_working_type(stmt->as.op.as.finalize_reducer.dst.buffer->type);
+	return stmt->as.op.as.reduce.dst.buffer->type;
 }
 
 static void make_shared(struct lower *l, const struct shared_place *place)

@@ -550,6 +550,10 @@ static void elem_stmt(struct elem *e, struct stmt *stmt, const struct expr *cond
 			lower_error(l, "an atomic store is known, but not supported yet for this target");
 			return;
 		}
+		/* An iteration that several threads run contributes once. */
+		if (stmt->as.store.buffer->is_reducer)
+			condition =
+				expr_and(l->pool, condition, access_first_replica(&l->space, e->plan->layout));
 		elem_store(e, stmt->as.store.buffer, stmt->as.store.index, stmt->as.store.value, condition);
 		return;
 	case STMT_LET:
@@ -611,12 +615,25 @@ void lower_copy_loop(struct lower *l, const struct op_copy *copy, const struct l
 	lower_close(l, outer);
 }
 
+/* Of a reducer one owner gets the start value, the others what changes nothing. */
+static const struct expr *start_value(struct lower *l, const struct buffer *buffer,
+                                      const struct expr *value)
+{
+	const struct expr *none = reduce_identity(l->pool, buffer->reducer, buffer->type), *first;
+
+	first = access_first_replica(&l->space, l->solution->buffers[buffer->id].layout);
+	return first && value != none ? expr_select(l->pool, first, value, none) : value;
+}
+
 /* A whole fragment needs no indices: all slots get the value. */
 static void fill_registers(struct lower *l, const struct wreg *reg, const struct expr *value)
 {
 	struct access_iter iter = { access_iter_var(&l->space, 0, reg->n_slots), reg->n_slots, 0 };
 	struct wblock *outer = lower_open(l, &iter);
 
+	value = expr_cast(l->pool, reg->type, value);
+	if (reg->buffer && reg->buffer->is_reducer)
+		value = start_value(l, reg->buffer, value);
 	lower_set(l, reg, access_iter_value(&l->space, &iter), expr_cast(l->pool, reg->type, value),
 	          NULL);
 	lower_close(l, outer);

@@ -206,6 +206,10 @@ void lower_wgmma(struct lower *l, const struct op_gemm *gemm, const struct gemm_
 /* Awaits what was left in flight, if anything. */
 void lower_wgmma_wait(struct lower *l);
 void lower_reduce(struct lower *l, struct stmt *stmt);
+void lower_finalize(struct lower *l, struct stmt *stmt);
+void lower_scan(struct lower *l, struct stmt *stmt);
+/* In which reductions and scans compute: narrow floats in float32. */
+struct dtype lower_working_type(struct dtype type);
 void lower_pipelined(struct lower *l, struct stmt *stmt);
 void lower_loop(struct lower *l, struct stmt *stmt);
 /* A loop variable's name that cannot be mistaken for one of our iteration variables. */

@@ -11,13 +11,16 @@
  *     set total[0] = total_p[0]
  *
  * Every element is combined exactly once: padded slots are skipped by the partition's guard, and
- * the shuffles run over the lanes that hold different elements only.
+ * the shuffles run over the lanes that hold different elements only. In a warp of 12 lanes the tree
+ * is padded to 16: a lane whose partner does not exist combines nothing, so that lane 0 alone is
+ * sure to have all, and tells the others.
+ *
+ * T.finalize_reducer is the same with the replicas of the reducer, which are partial results, as
+ * one more dimension of the source.
  */
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>
-#include <float.h>
-#include <math.h>
 
 struct reduction {
 	struct lower *l;
@@ -25,74 +28,14 @@ struct reduction {
 	const struct reduce_plan *plan;
 	const struct wreg *source, *result, *partial, *other;
 	struct dtype type;
-	int64_t mask; /* of the shuffle being emitted */
+	int64_t mask;              /* of the shuffle being emitted */
+	const struct expr *exists; /* its partner does; NULL: in all lanes */
+	const struct expr *lane;   /* that shfl.idx reads from */
 };
-
-static const struct expr *constant(struct reduction *r, double value)
-{
-	if (dtype_is_float(r->type))
-		return expr_float(r->l->pool, r->type, value);
-	return expr_int_typed(r->l->pool, r->type, (int64_t)value);
-}
-
-/* Smallest and largest value of the type, as reductions start from. */
-static const struct expr *extreme(struct reduction *r, bool largest)
-{
-	struct expr_pool *pool = r->l->pool;
-	int bits = r->type.bits;
-
-	if (dtype_is_float(r->type))
-		return expr_float(pool, r->type, largest ? (double)INFINITY : -(double)INFINITY);
-	if (r->type.kind == TYPE_UINT || r->type.kind == TYPE_BOOL)
-		return expr_int_typed(pool, r->type,
-		                      largest ? (bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1) : 0);
-	int64_t high = bits >= 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1;
-	return expr_int_typed(pool, r->type, largest ? high : -high - 1);
-}
-
-static const struct expr *identity(struct reduction *r)
-{
-	switch ((enum reduce_kind)r->op->kind) {
-	case REDUCE_SUM:
-	case REDUCE_ABSSUM:
-	case REDUCE_ABSMAX:
-	case REDUCE_BITOR:
-	case REDUCE_BITXOR:
-		return constant(r, 0);
-	case REDUCE_MAX:
-		return extreme(r, false);
-	case REDUCE_MIN:
-		return extreme(r, true);
-	case REDUCE_BITAND:
-		return constant(r, -1);
-	}
-	return NULL;
-}
-
-static enum binary_op combiner(enum reduce_kind kind)
-{
-	switch (kind) {
-	case REDUCE_SUM:
-	case REDUCE_ABSSUM:
-		return BIN_ADD;
-	case REDUCE_MAX:
-	case REDUCE_ABSMAX:
-		return BIN_MAX;
-	case REDUCE_MIN:
-		return BIN_MIN;
-	case REDUCE_BITAND:
-		return BIN_BITAND;
-	case REDUCE_BITOR:
-		return BIN_BITOR;
-	case REDUCE_BITXOR:
-		return BIN_BITXOR;
-	}
-	return BIN_ADD;
-}
 
 static const struct expr *combine(struct reduction *r, const struct expr *a, const struct expr *b)
 {
-	return expr_binary(r->l->pool, combiner((enum reduce_kind)r->op->kind), a, b);
+	return expr_binary(r->l->pool, reduce_operator((enum reduce_kind)r->op->kind), a, b);
 }
 
 static const struct expr *reg_at(struct reduction *r, const struct wreg *reg,
@@ -127,13 +70,19 @@ static void for_result_slots(struct reduction *r,
 
 static void emit_identity(struct reduction *r, const struct expr *slot)
 {
-	lower_set(r->l, r->partial, slot, identity(r), NULL);
+	lower_set(r->l, r->partial, slot,
+	          reduce_identity(r->l->pool, (enum reduce_kind)r->op->kind, r->type), NULL);
 }
 
 static void emit_combine_other(struct reduction *r, const struct expr *slot)
 {
 	lower_set(r->l, r->partial, slot,
-	          combine(r, reg_at(r, r->partial, slot), reg_at(r, r->other, slot)), NULL);
+	          combine(r, reg_at(r, r->partial, slot), reg_at(r, r->other, slot)), r->exists);
+}
+
+static void emit_take_other(struct reduction *r, const struct expr *slot)
+{
+	lower_set(r->l, r->partial, slot, reg_at(r, r->other, slot), NULL);
 }
 
 static void emit_result(struct reduction *r, const struct expr *slot)
@@ -160,14 +109,14 @@ static bool result_slot(struct reduction *r, struct access_iter *iter, const str
 
 	*iter =
 		(struct access_iter){ access_iter_var(&l->space, 0, source->n_slots), source->n_slots, 0 };
+	access_index_vars(&l->space, source->rank, source->shape, vars);
 	for (uint32_t d = 0; d < source->rank; d++) {
-		vars[d] = access_iter_var(&l->space, 2 + (d < 3 ? d : 3), source->shape[d]);
-		if ((int64_t)d != r->op->dim)
+		if ((int64_t)d != r->plan->dim)
 			index[n++] = expr_of_var(l->pool, vars[d]);
 		else if (dst->rank == source->rank || source->rank == 1)
 			index[n++] = expr_int(l->pool, 0);
 	}
-	assert(n == dst->rank && source->rank <= 4);
+	assert(n == dst->rank);
 	struct elem_ref ref = { &loop, vars, dst, l->solution->buffers[dst->id].layout, index };
 	if (!access_fragment_slot(&l->space, &ref, iter->var, slot, &bad)) {
 		lower_error(l, "%s: thread %lld reduces into an element that thread %lld owns",
@@ -211,53 +160,92 @@ static void emit_shuffle(struct reduction *r, const struct expr *slot)
 	inst->as.shfl_xor.mask = r->mask;
 }
 
+static void emit_broadcast(struct reduction *r, const struct expr *slot)
+{
+	struct winst *inst = lower_inst(r->l, WOP_shfl_idx);
+
+	inst->as.shfl_idx.dst = (struct wregs){ r->other, slot, 1 };
+	inst->as.shfl_idx.src = (struct wregs){ r->partial, slot, 1 };
+	inst->as.shfl_idx.lane = r->lane;
+}
+
+/* The lane whose numbers along the reduced digits are 0. */
+static const struct expr *first_lane(struct reduction *r)
+{
+	struct expr_pool *pool = r->l->pool;
+	const struct expr *tid = expr_of_var(pool, r->l->space.tid),
+					  *lane = expr_mod_int(pool, tid, 32);
+
+	for (uint32_t i = 0; i < r->plan->source->n_digits; i++) {
+		const struct digit *digit = &r->plan->source->digits[i];
+		struct reduce_split split = access_reduce_split(r->plan->source, digit);
+		const struct expr *number;
+
+		if (digit->dim != r->plan->dim || digit->axis != AXIS_THREAD)
+			continue;
+		number = expr_mod_int(pool, expr_div_int(pool, tid, digit->stride), split.lanes);
+		lane = expr_sub(pool, lane, expr_mul_int(pool, number, digit->stride));
+	}
+	return lane;
+}
+
 static void reduce_lanes(struct reduction *r)
 {
+	struct expr_pool *pool = r->l->pool;
+	const struct expr *tid = expr_of_var(pool, r->l->space.tid);
+
 	for (int bit = 0; bit < 5; bit++) {
 		if (!(r->plan->lane_mask_bits >> bit & 1))
 			continue;
 		r->mask = (int64_t)1 << bit;
+		r->exists = NULL;
+		if (r->l->space.n_threads % (2 * r->mask) != 0)
+			r->exists = expr_lt(pool, expr_xor(pool, tid, expr_int(pool, r->mask)),
+			                    expr_int(pool, r->l->space.n_threads));
 		for_result_slots(r, emit_shuffle);
 		for_result_slots(r, emit_combine_other);
 	}
+	r->exists = NULL;
+	if (!r->plan->is_ragged || r->plan->n_parts > 1)
+		return;
+	r->lane = first_lane(r);
+	for_result_slots(r, emit_broadcast);
+	for_result_slots(r, emit_take_other);
 }
 
-/* ---- across warps ---- */
+/* ---- through shared memory ---- */
 
 /*
- * The thread digits of the reduced dimension: which part of a row the thread's warp holds, and
- * whether it is the lane that speaks for it.
+ * The thread digits of the reduced dimension: which part of a row the thread's lanes hold, and
+ * whether it is the lane that speaks for them.
  */
-struct warp_part {
+struct row_part {
 	const struct expr *part, *leader;
 	int64_t n_parts;
 };
 
-static struct warp_part warp_part(struct reduction *r)
+static struct row_part row_part(struct reduction *r)
 {
 	struct expr_pool *pool = r->l->pool;
 	const struct layout *source = r->plan->source;
 	const struct expr *tid = expr_of_var(pool, r->l->space.tid), *zero = expr_int(pool, 0);
-	struct warp_part out = { zero, NULL, 1 };
+	struct row_part out = { zero, NULL, 1 };
 
 	for (uint32_t i = 0; i < source->n_digits; i++) {
 		const struct digit *digit = &source->digits[i];
-		if (digit->dim != r->op->dim || digit->axis != AXIS_THREAD)
+		if (digit->dim != r->plan->dim || digit->axis != AXIS_THREAD)
 			continue;
-		int64_t lanes = digit->stride >= 32                   ? 1
-		                : digit->stride * digit->extent <= 32 ? digit->extent
-		                                                      : 32 / digit->stride;
-		int64_t warps = digit->extent / lanes, stride = digit->stride * lanes;
-		const struct expr *lane = expr_mod_int(pool, expr_div_int(pool, tid, digit->stride), lanes);
-		const struct expr *warp = expr_mod_int(pool, expr_div_int(pool, tid, stride), warps);
+		struct reduce_split split = access_reduce_split(source, digit);
+		int64_t stride = digit->stride * split.lanes;
+		const struct expr *lane =
+			expr_mod_int(pool, expr_div_int(pool, tid, digit->stride), split.lanes);
+		const struct expr *part = expr_mod_int(pool, expr_div_int(pool, tid, stride), split.parts);
 		out.leader = expr_and(pool, out.leader, expr_binary(pool, BIN_EQ, lane, zero));
-		out.part = expr_add(pool, out.part, expr_mul_int(pool, warp, out.n_parts));
-		out.n_parts *= warps;
+		out.part = expr_add(pool, out.part, expr_mul_int(pool, part, out.n_parts));
+		out.n_parts *= split.parts;
 	}
 	if (source->n_replicas > 1)
-		out.leader =
-			expr_and(pool, out.leader,
-		             expr_binary(pool, BIN_EQ, layout_replica_expr(pool, source, tid), zero));
+		out.leader = expr_and(pool, out.leader, access_first_replica(&r->l->space, source));
 	return out;
 }
 
@@ -283,7 +271,7 @@ static struct waddr workspace_addr(struct reduction *r, const struct wshared *sh
 }
 
 static void store_parts(struct reduction *r, const struct wshared *shared,
-                        const struct warp_part *part)
+                        const struct row_part *part)
 {
 	struct lower *l = r->l;
 	struct access_iter iter = { access_iter_var(&l->space, 0, r->partial->n_slots),
@@ -322,9 +310,9 @@ static void load_part(struct reduction *r, const struct wshared *shared, int64_t
 		for_result_slots(r, emit_combine_other);
 }
 
-static void reduce_warps(struct reduction *r, const struct wshared *shared)
+static void reduce_parts(struct reduction *r, const struct wshared *shared)
 {
-	struct warp_part part = warp_part(r);
+	struct row_part part = row_part(r);
 
 	lower_before_write(r->l, shared);
 	store_parts(r, shared, &part);
@@ -344,10 +332,21 @@ static const struct wreg *scratch(struct reduction *r, const char *suffix, int64
 	return warp_new_reg(l->warp, intern_text(l->cx->names, name), r->type, n_slots);
 }
 
-/* Sums of narrow floats run in float32. */
-static struct dtype working_type(struct dtype type)
+struct dtype lower_working_type(struct dtype type)
 {
 	return dtype_is_float(type) && type.bits < 32 ? DTYPE_F32 : type;
+}
+
+static void run_reduction(struct reduction *r, uint32_t stmt)
+{
+	r->partial = scratch(r, "part", r->result->n_slots);
+	r->other = scratch(r, "other", r->result->n_slots);
+	if (!reduce_slots(r))
+		return;
+	reduce_lanes(r);
+	if (r->plan->n_parts > 1)
+		reduce_parts(r, map_get(&r->l->workspace_of, stmt));
+	for_result_slots(r, emit_result);
 }
 
 void lower_reduce(struct lower *l, struct stmt *stmt)
@@ -355,7 +354,7 @@ void lower_reduce(struct lower *l, struct stmt *stmt)
 	const struct op_reduce *op = &stmt->as.op.as.reduce;
 	const struct stmt_plan *plan = &l->solution->plans[stmt->id];
 	struct reduction r = {
-		.l = l, .op = op, .plan = &plan->as.reduce, .type = working_type(op->dst.buffer->type)
+		.l = l, .op = op, .plan = &plan->as.reduce, .type = lower_working_type(op->dst.buffer->type)
 	};
 
 	if (!plan->has_plan)
@@ -366,12 +365,21 @@ void lower_reduce(struct lower *l, struct stmt *stmt)
 		lower_error(l, "a reduction of memory that is no fragment is known, but not supported yet");
 		return;
 	}
-	r.partial = scratch(&r, "part", r.result->n_slots);
-	r.other = scratch(&r, "other", r.result->n_slots);
-	if (!reduce_slots(&r))
-		return;
-	reduce_lanes(&r);
-	if (plan->as.reduce.n_warps > 1)
-		reduce_warps(&r, map_get(&l->workspace_of, stmt->id));
-	for_result_slots(&r, emit_result);
+	run_reduction(&r, stmt->id);
+}
+
+void lower_finalize(struct lower *l, struct stmt *stmt)
+{
+	const struct op_finalize_reducer *op = &stmt->as.op.as.finalize_reducer;
+	const struct stmt_plan *plan = &l->solution->plans[stmt->id];
+	struct op_reduce reduce = { .src = op->dst, .dst = op->dst, .kind = op->kind, .clear = 1 };
+	struct reduction r = { .l = l,
+		                   .op = &reduce,
+		                   .plan = &plan->as.reduce,
+		                   .type = lower_working_type(op->dst.buffer->type),
+		                   .source = l->reg_of[op->dst.buffer->id],
+		                   .result = l->reg_of[op->dst.buffer->id] };
+
+	assert(plan->has_plan);
+	run_reduction(&r, stmt->id);
 }

@@ -293,6 +293,12 @@ const struct wop_info *wop_info(enum wop_kind kind)
 	return &table[kind];
 }
 
+bool wop_is_shuffle(enum wop_kind kind)
+{
+	return kind == WOP_shfl_xor || kind == WOP_shfl_up || kind == WOP_shfl_down ||
+	       kind == WOP_shfl_idx;
+}
+
 bool wop_find(struct str text, enum wop_kind *kind)
 {
 	for (uint32_t i = 0; i < N_WOP_KINDS; i++) {

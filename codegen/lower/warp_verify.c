@@ -54,6 +54,9 @@ static int64_t threads_together(enum wop_kind kind)
 	case WOP_stmatrix:
 	case WOP_shfl_xor:
 	case WOP_barrier_part:
+	case WOP_shfl_up:
+	case WOP_shfl_down:
+	case WOP_shfl_idx:
 		return 32;
 	case WOP_wgmma:
 	case WOP_wgmma_ra:

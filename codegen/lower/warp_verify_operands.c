@@ -333,6 +333,9 @@ static int64_t access_bytes(const struct winst *inst)
 	case WOP_wgmma_commit:
 	case WOP_wgmma_wait:
 	case WOP_fence_async:
+	case WOP_shfl_up:
+	case WOP_shfl_down:
+	case WOP_shfl_idx:
 	case N_WOP_KINDS:
 		break;
 	}
@@ -429,10 +432,9 @@ static void check_matrix(struct wverifier *verifier, const struct wregs *regs, i
 	check_bits(verifier, regs, 32 * n_matrices);
 }
 
-static void check_shfl(struct wverifier *verifier, const struct wop_shfl_xor *shfl)
+static void check_shfl(struct wverifier *verifier, const struct wregs *dst, const struct wregs *src)
 {
-	check_number(verifier, shfl->mask >= 1 && shfl->mask <= 31, "mask", shfl->mask);
-	if (shfl->dst.n != shfl->src.n || !dtype_equal(shfl->dst.reg->type, shfl->src.reg->type))
+	if (dst->n != src->n || !dtype_equal(dst->reg->type, src->reg->type))
 		WVERIFY_REPORT(verifier, E0610, "a shuffle between different slots or types");
 }
 
@@ -523,7 +525,22 @@ void wverify_sizes(struct wverifier *verifier, const struct winst *inst)
 		check_number(verifier, inst->as.set.dst.n == 1, "the number of slots", inst->as.set.dst.n);
 		break;
 	case WOP_shfl_xor:
-		check_shfl(verifier, &inst->as.shfl_xor);
+		check_number(verifier, inst->as.shfl_xor.mask >= 1 && inst->as.shfl_xor.mask <= 31, "mask",
+		             inst->as.shfl_xor.mask);
+		check_shfl(verifier, &inst->as.shfl_xor.dst, &inst->as.shfl_xor.src);
+		break;
+	case WOP_shfl_down:
+		check_number(verifier, inst->as.shfl_down.delta >= 1 && inst->as.shfl_down.delta <= 31,
+		             "delta", inst->as.shfl_down.delta);
+		check_shfl(verifier, &inst->as.shfl_down.dst, &inst->as.shfl_down.src);
+		break;
+	case WOP_shfl_up:
+		check_number(verifier, inst->as.shfl_up.delta >= 1 && inst->as.shfl_up.delta <= 31, "delta",
+		             inst->as.shfl_up.delta);
+		check_shfl(verifier, &inst->as.shfl_up.dst, &inst->as.shfl_up.src);
+		break;
+	case WOP_shfl_idx:
+		check_shfl(verifier, &inst->as.shfl_idx.dst, &inst->as.shfl_idx.src);
 		break;
 	case WOP_wgmma:
 	case WOP_wgmma_ra:

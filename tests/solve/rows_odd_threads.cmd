@@ -1,1 +1,1 @@
-$TL emit rows.tl --stage=solution --set threads=48 --set block_M=1
+$TL run rows.tl --sim --check --set threads=48 --set block_M=1

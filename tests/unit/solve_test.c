@@ -702,7 +702,7 @@ static void check_rms(struct check *check, int64_t rows, int64_t width, int64_t 
 		if (getenv("TABLE")) {
 			printf("%5d x %5d, %4d threads: load %d store %d bytes, fill %.2f, warps %d: ",
 			       (int)rows, (int)width, (int)threads, (int)load->bytes, (int)out->bytes,
-			       fill_share(layout_of(solution, k.x_local)), (int)plan->n_warps);
+			       fill_share(layout_of(solution, k.x_local)), (int)plan->n_parts);
 			struct buf b = { 0 };
 			layout_print(&b, layout_of(solution, k.x_local));
 			printf("%s\n", buf_cstr(&b));

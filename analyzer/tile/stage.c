@@ -1,0 +1,239 @@
+/*
+ * Reductions and scans of shared memory by way of fragments.
+ *
+ *     T.reduce_sum(x, y, dim=1)  # shared     ->    copy x_staged <- x
+ *                                                   copy y_staged <- y     (clear=False only)
+ *                                                   reduce y_staged <- x_staged
+ *                                                   copy y <- y_staged
+ *
+ * Threads reduce what they hold in registers, so that the copies, their vector widths and their
+ * bank conflicts are those of T.copy, and the solver chooses the fragments' layouts with everything
+ * else's.
+ */
+#include "analyzer/tile/stage.h"
+
+#include <string.h>
+
+struct staging {
+	struct tile_program *program;
+	const struct launch *launch;
+	const struct stmt *stmt; /* being rewritten */
+	struct block *out;       /* where its new statements go */
+};
+
+static struct arena *arena_of(const struct staging *st)
+{
+	return st->program->cx->arena;
+}
+
+/* All of a fragment, from its first element on. */
+static bool is_whole_fragment(const struct region *region)
+{
+	int64_t min;
+
+	for (uint32_t d = 0; d < region->buffer->rank; d++)
+		if (!expr_is_int(region->min[d], &min) || min != 0 ||
+		    region->extent[d] != buffer_extent(region->buffer, d))
+			return false;
+	return region->buffer->scope == SCOPE_FRAGMENT;
+}
+
+static bool is_named(const struct tile_program *program, sym_t name)
+{
+	for (uint32_t i = 0; i < program->buffers.n; i++)
+		if (program->buffers.p[i]->name == name)
+			return true;
+	return false;
+}
+
+/* A fragment of the region's extents and type: x_staged, x_staged_2, ... */
+static struct region new_fragment(struct staging *st, const struct region *region)
+{
+	struct cx *cx = st->program->cx;
+	const char *base = sym_text(cx->names, region->buffer->name);
+	sym_t name = intern_text(cx->names, arena_printf(cx->arena, "%s_staged", base));
+	struct buffer *made;
+
+	for (int i = 2; is_named(st->program, name); i++)
+		name = intern_text(cx->names, arena_printf(cx->arena, "%s_staged_%d", base, i));
+	made = tile_new_buffer(st->program, SCOPE_FRAGMENT, name, region->buffer->type, st->stmt->span);
+	made->launch = st->launch->index;
+	made->rank = region->buffer->rank;
+	for (uint32_t d = 0; d < made->rank; d++)
+		made->shape[d] = expr_int(st->program->pool, region->extent[d]);
+	return region_whole(st->program->pool, made, region->span);
+}
+
+static void add_copy(struct staging *st, struct region src, struct region dst)
+{
+	struct stmt *copy = tile_new_stmt(st->program, STMT_OP, st->stmt->span);
+
+	copy->as.op.kind = OP_copy;
+	copy->as.op.as.copy = (struct op_copy){ .src = src, .dst = dst };
+	vec_push(arena_of(st), &st->out->stmts, copy);
+}
+
+/* The statement itself, with its number, on other regions. */
+static struct stmt *add_same(struct staging *st)
+{
+	struct stmt *same = arena_new(arena_of(st), struct stmt);
+
+	*same = *st->stmt;
+	vec_push(arena_of(st), &st->out->stmts, same);
+	return same;
+}
+
+static void stage_reduce(struct staging *st)
+{
+	struct op_reduce op = st->stmt->as.op.as.reduce;
+	struct region dst = op.dst;
+	bool stages_dst = !is_whole_fragment(&op.dst);
+
+	if (!is_whole_fragment(&op.src)) {
+		struct region src = op.src;
+
+		op.src = new_fragment(st, &src);
+		add_copy(st, src, op.src);
+	}
+	if (stages_dst) {
+		op.dst = new_fragment(st, &dst);
+		if (!op.clear)
+			add_copy(st, dst, op.dst);
+	}
+	add_same(st)->as.op.as.reduce = op;
+	if (stages_dst)
+		add_copy(st, op.dst, dst);
+}
+
+static void stage_scan(struct staging *st)
+{
+	struct op_scan op = st->stmt->as.op.as.scan;
+	struct region dst = op.dst;
+	bool stages_dst = !is_whole_fragment(&op.dst);
+
+	if (!is_whole_fragment(&op.src)) {
+		struct region src = op.src;
+
+		op.src = new_fragment(st, &src);
+		add_copy(st, src, op.src);
+		/* In place, when the result goes to memory in the source's type. */
+		if (stages_dst && dtype_equal(src.buffer->type, dst.buffer->type))
+			op.dst = op.src;
+	}
+	if (stages_dst && op.dst.buffer == dst.buffer)
+		op.dst = new_fragment(st, &dst);
+	add_same(st)->as.op.as.scan = op;
+	if (stages_dst)
+		add_copy(st, op.dst, dst);
+}
+
+static bool has_local(const struct region *a, const struct region *b)
+{
+	return a->buffer->scope == SCOPE_LOCAL || b->buffer->scope == SCOPE_LOCAL;
+}
+
+static bool wants_staging(const struct stmt *stmt)
+{
+	const struct op_reduce *reduce = &stmt->as.op.as.reduce;
+	const struct op_scan *scan = &stmt->as.op.as.scan;
+
+	if (stmt->kind != STMT_OP)
+		return false;
+	if (stmt->as.op.kind == OP_reduce)
+		return !has_local(&reduce->src, &reduce->dst) &&
+		       (!is_whole_fragment(&reduce->src) || !is_whole_fragment(&reduce->dst));
+	if (stmt->as.op.kind == OP_scan)
+		return !has_local(&scan->src, &scan->dst) &&
+		       (!is_whole_fragment(&scan->src) || !is_whole_fragment(&scan->dst));
+	return false;
+}
+
+/* Does the block hold a statement to rewrite? */
+struct search {
+	bool found;
+};
+
+static void visit(void *user, struct stmt *stmt)
+{
+	struct search *search = user;
+
+	search->found |= wants_staging(stmt);
+}
+
+static bool holds_one(const struct block *block)
+{
+	struct search search = { false };
+
+	tile_walk((struct block *)(uintptr_t)block, visit, &search);
+	return search.found;
+}
+
+static struct block stage_block(struct staging *st, const struct block *block);
+
+/* A statement with blocks inside, some of which change. */
+static struct stmt *stage_inside(struct staging *st, const struct stmt *stmt)
+{
+	struct stmt *copy = arena_new(arena_of(st), struct stmt);
+
+	*copy = *stmt;
+	switch (stmt->kind) {
+	case STMT_LOOP:
+		copy->as.loop.body = stage_block(st, &stmt->as.loop.body);
+		break;
+	case STMT_IF:
+		copy->as.if_.then = stage_block(st, &stmt->as.if_.then);
+		copy->as.if_.otherwise = stage_block(st, &stmt->as.if_.otherwise);
+		break;
+	case STMT_WHILE:
+		copy->as.while_.body = stage_block(st, &stmt->as.while_.body);
+		break;
+	case STMT_OP:
+	case STMT_LET:
+	case STMT_STORE:
+	case STMT_SYNC:
+		break;
+	}
+	return copy;
+}
+
+/* Nesting is bounded by the frontend. */
+static struct block stage_block(struct staging *st, const struct block *block)
+{
+	struct block out = { { 0 } };
+
+	if (!holds_one(block))
+		return *block;
+	for (uint32_t i = 0; i < block->stmts.n; i++) {
+		const struct stmt *stmt = block->stmts.p[i];
+
+		if (!wants_staging(stmt)) {
+			struct stmt *same = stage_inside(st, stmt);
+			vec_push(arena_of(st), &out.stmts, same);
+			continue;
+		}
+		st->stmt = stmt;
+		st->out = &out;
+		if (stmt->as.op.kind == OP_reduce)
+			stage_reduce(st);
+		else
+			stage_scan(st);
+	}
+	return out;
+}
+
+const struct launch *tile_stage(struct tile_program *program, const struct launch *launch)
+{
+	struct staging st = { .program = program, .launch = launch };
+	struct launch *staged, *original = (struct launch *)(uintptr_t)launch;
+
+	if (launch->staged)
+		return launch->staged;
+	if (!holds_one(&launch->body))
+		return launch;
+	staged = arena_new(arena_of(&st), struct launch);
+	*staged = *launch;
+	staged->body = stage_block(&st, &launch->body);
+	staged->staged = staged;
+	original->staged = staged;
+	return staged;
+}

@@ -61,7 +61,7 @@ struct buffer {
 	   Offsets of shared memory in bytes. */
 	const struct layout *annotation;
 	const struct layout_map *map; /* the same for global memory, whose extents may be symbols */
-	/* T.alloc_reducer: loops combine values into it by `reducer`, T.finalize_reducer makes it whole */
+	/* T.alloc_reducer: loops combine values into it, T.finalize_reducer makes it whole. */
 	bool is_reducer;
 	enum reduce_kind reducer;
 	const struct buffer *alias_of; /* T.view, T.reshape: the buffer whose memory this is; or NULL */

@@ -87,6 +87,9 @@ static void find_uses(struct untying *untying, bool near)
 			bool is_near =
 				mismatch && (space == mismatch->space || use->buffer == mismatch->use->buffer);
 
+			/* Owners of a reducer hold different parts of its elements until it is whole. */
+			if (use->buffer->is_reducer && use->is_store)
+				continue;
 			if (use->buffer->scope == SCOPE_FRAGMENT && use->is_plain && (is_near || !near) &&
 			    !knows(untying, space, use->buffer))
 				add_untied(untying, (struct untied){ NULL, 0, space, use->buffer });

@@ -166,6 +166,9 @@ static bool may_be_uniform(const struct lower *l, uint32_t id)
 {
 	const struct layout *layout = l->solution->buffers[id].layout;
 
+	/* Threads hold different parts of a reducer. */
+	if (l->solution->program->buffers.p[id]->is_reducer)
+		return false;
 	return l->solution->program->buffers.p[id]->scope != SCOPE_FRAGMENT ||
 	       (layout && is_everywhere(layout, l->space.n_threads));
 }

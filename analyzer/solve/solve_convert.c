@@ -74,7 +74,7 @@ static bool convert_in_registers(struct solver *solver, struct conversion *conve
 	return true;
 }
 
-bool solve_conversion(struct solver *solver, struct conversion *conversion)
+static bool find_conversion(struct solver *solver, struct conversion *conversion)
 {
 	bool end = false;
 
@@ -94,6 +94,32 @@ bool solve_conversion(struct solver *solver, struct conversion *conversion)
 			break;
 	}
 	return conversion->workspace != NULL;
+}
+
+struct known_conversion {
+	bool ok;
+	struct conversion conversion;
+};
+
+bool solve_conversion(struct solver *solver, struct conversion *conversion)
+{
+	struct conversion asked = *conversion;
+	struct known_conversion *known;
+	uint64_t key = hash_mix(solve_layout_hash(asked.from), solve_layout_hash(asked.to));
+
+	key = hash_mix(key, hash_mix(asked.buffer->id, (uint64_t)solver->n_threads));
+	known = map_get(&solver->memo->conversions, key);
+	if (!known) {
+		known = arena_new(solver->arena, struct known_conversion);
+		known->ok = find_conversion(solver, conversion);
+		known->conversion = *conversion;
+		map_set(solver->arena, &solver->memo->conversions, key, known);
+	}
+	*conversion = known->conversion;
+	conversion->from = asked.from;
+	conversion->to = asked.to;
+	conversion->is_after = asked.is_after;
+	return known->ok;
 }
 
 /* ---- the conversions of a choice ---- */

@@ -130,9 +130,10 @@ struct trial {
 
 /* Answers of questions about layouts that come again, also in the trials of one launch. */
 struct solve_memo {
-	struct map layouts; /* value -> const struct layout *, the first of equal ones */
-	struct map checks;  /* (use, partition, fragment) -> const struct use_check * */
-	struct map owners;  /* (layout, layout) -> const struct use_check * */
+	struct map layouts;     /* value -> const struct layout *, the first of equal ones */
+	struct map checks;      /* (use, partition, fragment) -> const struct use_check * */
+	struct map conversions; /* (buffer, layout, layout) -> struct known_conversion * */
+	struct map owners;      /* (layout, layout) -> const struct use_check * */
 };
 
 struct solver {

@@ -124,10 +124,10 @@ static uint64_t check_key(const struct propagation *p, const struct space *space
 	uint64_t key = hash_mix(space->stmt->id, (uint64_t)(use - space->uses.p));
 
 	for (uint32_t d = 0; d < use->buffer->rank; d++)
-		key = hash_mix(key, use->is_plain && use->blocks[d] == 1
-		                        ? hash_mix((uint64_t)use->dims[d].source_dim,
-		                                   (uint64_t)use->dims[d].quotient)
-		                        : use->index[d]->id);
+		key = hash_mix(
+			key, use->is_plain && use->blocks[d] == 1
+					 ? hash_mix((uint64_t)use->dims[d].source_dim, (uint64_t)use->dims[d].quotient)
+					 : use->index[d]->id);
 	key = hash_mix(key, hash_mix((uint64_t)space->kind, use->buffer->id));
 	key = hash_mix(key, solve_layout_hash(solver->space_layout[space->id]));
 	return hash_mix(key, solve_layout_hash(solver->fragment_layout[use->buffer->id]));

@@ -143,9 +143,8 @@ static bool run_properties(struct compile *compile)
 			check_launch(result->schedule, result->warp, &result->properties);
 		else if (result->partial)
 			check_partial(result->schedule, result->partial, result->limit, &result->properties);
-		else
-			check_nothing(compile->cx.arena, &result->properties,
-			              "the code is TileLang's, not ours: only its accesses are modelled");
+		else if (result->parity)
+			parity_check(result->parity, &result->properties);
 	}
 	return true;
 }

@@ -98,5 +98,7 @@ void emit_partitioned(struct emitter *emitter, uint32_t op);
 void emit_gemm(struct emitter *emitter, const struct pop *op);
 void emit_reduce(struct emitter *emitter, const struct pop *op);
 void emit_copy(struct emitter *emitter, uint32_t op);
+/* Does a group of threads that AllReduce lets meet hold each element of a row exactly once? */
+bool emit_counts_once(const struct pfrag *source, uint32_t dim);
 
 #endif

@@ -487,7 +487,7 @@ void emit_partitioned(struct emitter *emitter, uint32_t at)
 	struct wblock *outer = emitter->block;
 	bool touches = false;
 
-	body.is_cp_async = infer->ops.p[at]->copy.is_cp_async;
+	body.is_cp_async = infer->ops.p[at]->copy.is_cp_async || infer->ops.p[at]->copy.is_tma_load;
 	for (uint32_t i = 0; i < loop->accesses.n; i++) {
 		bool is_shared = loop->accesses.p[i].buffer->scope == SCOPE_SHARED;
 

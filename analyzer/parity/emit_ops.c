@@ -252,6 +252,44 @@ static uint32_t find_splits(const struct pfrag *source, uint32_t dim, struct spl
 	return n_splits;
 }
 
+/* Is `thread` in the group of `other`: equal but for the digits of the splits? */
+static bool meet(const struct split *splits, uint32_t n, int64_t thread, int64_t other)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		thread -= thread / splits[i].stride % splits[i].extent * splits[i].stride;
+		other -= other / splits[i].stride % splits[i].extent * splits[i].stride;
+	}
+	return thread == other;
+}
+
+bool emit_counts_once(const struct pfrag *source, uint32_t dim)
+{
+	enum { MAX_SPLITS = 8, MAX_STEPS = 1 << 24 };
+	struct split splits[MAX_SPLITS];
+	uint32_t n = find_splits(source, dim, splits, MAX_SPLITS);
+	int64_t inner = 1, row = source->shape[dim], n_rows = source->n_elems / row;
+
+	for (uint32_t d = dim + 1; d < source->rank; d++)
+		inner *= source->shape[d];
+	if (source->n_elems > MAX_STEPS / source->n_reps / source->n_reps)
+		return false;
+	for (int64_t r = 0; r < n_rows; r++) {
+		int64_t first = r / inner * inner * row + r % inner;
+
+		for (int64_t own = 0; own < source->n_reps; own++)
+			for (int64_t e = 0; e < row; e++) {
+				int64_t holders = 0;
+
+				for (int64_t rep = 0; rep < source->n_reps; rep++)
+					holders += meet(splits, n, pfrag_thread(source, rep, first + e * inner),
+					                pfrag_thread(source, own, first));
+				if (holders != 1)
+					return false;
+			}
+	}
+	return true;
+}
+
 const char *parity_workspace_name(struct cx *cx, const struct stmt *stmt)
 {
 	const struct buffer *dst = stmt->as.op.as.reduce.dst.buffer;
@@ -455,11 +493,14 @@ void emit_copy(struct emitter *emitter, uint32_t at)
 
 	if (op->copy.is_tma_load || op->copy.bulk_store || op->copy.store_1d) {
 		emit_barrier(emitter);
-		if (emitter->as_written)
+		if (emitter->as_written && parity_final_partition(emitter->infer, at))
+			emit_partitioned(emitter, at);
+		else if (emitter->as_written)
 			emit_bulk(emitter, op->copy.is_tma_load ? &op->copy_op.dst : &op->copy_op.src);
 		return;
 	}
-	if (find_matrix_copy(emitter, op, &matrix)) {
+	/* As written means with this tool's instructions: it has no stmatrix, as it has no TMA. */
+	if (find_matrix_copy(emitter, op, &matrix) && (matrix.is_load || !emitter->as_written)) {
 		emit_barrier(emitter);
 		emit_matrix_copy(emitter, op, &matrix);
 		return;

@@ -11,6 +11,7 @@
 #define TL_PARITY_PARITY_H
 
 #include "analyzer/banks/traffic.h"
+#include "analyzer/check/check.h"
 #include "analyzer/pipeline/pipeline.h"
 #include "analyzer/solve/solve.h"
 
@@ -56,12 +57,18 @@ void parity_accesses(struct parity *parity, const struct assumed_data *assumed);
  */
 void parity_find_fixes(struct parity *parity, const struct layout *const *own,
                        const struct assumed_data *assumed);
+/*
+ * The nine properties of TileLang's code: coverage, injectivity, owner, replicas and budget on the
+ * model, exactly; the others are not proved, each with what is not modelled.
+ */
+void parity_check(struct parity *parity, struct property_list *out);
 /* NULL when none is known for the buffer. */
 const struct parity_fix *parity_fix_of(const struct parity *parity, const struct buffer *buffer);
 /*
  * All that the generated code asks of memory, as its text has it: what the C compiler then keeps in
- * registers (docs/parity.md) counts here, so that it compares with code of which nothing is kept,
- * and nothing is assumed about data. True when that is over the grid, else it is of one block.
+ * registers (docs/parity.md) counts here, so that it compares with code of which nothing is kept;
+ * TMA and stmatrix, which this tool does not print, are the accesses by threads that TileLang makes
+ * without them; nothing is assumed about data. True when that is over the grid, else it is of one block.
  */
 bool parity_traffic(const struct parity *parity, struct traffic *out);
 

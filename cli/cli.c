@@ -55,22 +55,33 @@ static bool parse_sets(struct cli *cli)
 }
 
 /* The name must be one of the table; sm_90 stands for sm_90a there. */
-static bool prepare_target(struct cli *cli)
+static const struct target *find_target(struct cli *cli, const char *option, const char *name)
 {
-	const char *name = cli->options.target ? cli->options.target : "sm_80";
+	const struct target *found = target_find(name);
 	struct nearest nearest = { name, NULL, 0 };
 
-	cli->compile_options.target = target_find(name);
-	cli->compile_options.frontend.target = cli->compile_options.target;
-	if (cli->compile_options.target)
-		return true;
+	if (found)
+		return found;
 	for (const struct target *target = target_all(); target->name; target++)
 		nearest_offer(&nearest, target->name);
-	diag_report(&cli->cx.diags, DIAG_E0904, (struct span){ 0 }, "--target %s: no such target",
+	diag_report(&cli->cx.diags, DIAG_E0904, (struct span){ 0 }, "%s %s: no such target", option,
 	            name);
 	if (nearest.name)
 		diag_help(&cli->cx.diags, "did you mean %s?", nearest.name);
-	return false;
+	return NULL;
+}
+
+static bool prepare_target(struct cli *cli)
+{
+	struct compile_options *options = &cli->compile_options;
+	const char *device = cli->options.host_device;
+
+	options->target =
+		find_target(cli, "--target", cli->options.target ? cli->options.target : "sm_80");
+	options->frontend.target = options->target;
+	if (device)
+		options->frontend.device = find_target(cli, "--host-device", device);
+	return options->target && (!device || options->frontend.device);
 }
 
 /* "int=0,bool=1" */

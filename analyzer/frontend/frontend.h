@@ -34,6 +34,7 @@ struct frontend_options {
 	int64_t config; /* entry of the autotune configurations; -1 none */
 	/* The device whose properties host code may ask for; NULL: they are unknown. */
 	const struct target *target;
+	const struct target *device; /* the card that host code finds; NULL: the target's */
 	const char *import_root; /* folder of files that `import` may open; NULL none */
 	bool list_configs;       /* fill kernel_info.configs */
 	vec_of(struct frontend_set) sets;

@@ -6,7 +6,8 @@
  *     driver.get_num_sms()                   108 multiprocessors of that target's largest card
  *     DataType("float16").bits, tirx.const(15, "uint8"), get_e_factor("float16", "int16")
  *
- * Facts of the device are those of the target; without one they stay unknown. Functions in the
+ * Facts of the device are those of the target, or of the card that --host-device names; without either
+ * they stay unknown. Functions in the
  * module "*" are known by name, wherever a file imports them from.
  */
 #include "analyzer/frontend/eval.h"
@@ -30,10 +31,16 @@ static int64_t n_multiprocessors(const struct target *target)
 	return 0;
 }
 
+/* The card that host code finds; NULL: not known. */
+static const struct target *device_of(const struct eval *ev)
+{
+	return ev->options->device ? ev->options->device : ev->options->target;
+}
+
 /* (major, minor) */
 static struct value d_capability(struct eval *ev, struct call *call)
 {
-	const struct target *target = ev->options->target;
+	const struct target *target = device_of(ev);
 	struct value pair = value_sequence(ev->cx->arena, V_TUPLE);
 
 	if (!target)
@@ -45,14 +52,14 @@ static struct value d_capability(struct eval *ev, struct call *call)
 
 static struct value d_num_sms(struct eval *ev, struct call *call)
 {
-	return ev->options->target ? VALUE_INT(n_multiprocessors(ev->options->target))
-	                           : ev_opaque(ev, call->span, NULL);
+	return device_of(ev) ? VALUE_INT(n_multiprocessors(device_of(ev)))
+	                     : ev_opaque(ev, call->span, NULL);
 }
 
 /* An object with the attributes that files read. */
 static struct value d_properties(struct eval *ev, struct call *call)
 {
-	const struct target *target = ev->options->target;
+	const struct target *target = device_of(ev);
 	struct value object = { .kind = V_ARGUMENTS };
 	struct arena *arena = ev->cx->arena;
 

@@ -4,6 +4,7 @@
  * the same thread stored, with no barrier between, are none: the compiler keeps the value.
  * Facts: TileLang 0.1.15, src/transform/loop_partition.cc, src/transform/thread_storage_sync.cc.
  */
+#include "analyzer/layout/place_map.h"
 #include "analyzer/parity/emit.h"
 
 #include <assert.h>
@@ -337,22 +338,17 @@ static int64_t joined_width(struct emitter *emitter, const struct body *scalar,
 	return body.width > 1 ? body.width : 1;
 }
 
-/* Bytes from the buffer's start, by its layout or in global memory by its strides. */
+/* Bytes from the buffer's start, by its layout or where global memory has the element. */
 static const struct expr *offset_of(struct emitter *emitter, const struct paccess *access)
 {
 	struct expr_pool *pool = emitter->infer->pool;
 	const struct buffer *buffer = access->buffer;
-	const struct expr *offset = expr_int(pool, 0), *stride = expr_int(pool, 1);
 	uint32_t bits = dtype_bits(buffer->type);
+	const struct expr *offset;
 
 	if (buffer->scope == SCOPE_SHARED)
 		return emit_offset(emitter, buffer, access->index);
-	for (uint32_t d = buffer->rank; d-- > 0;) {
-		const struct expr *own = buffer->strides[d] ? buffer->strides[d] : stride;
-
-		offset = expr_add(pool, offset, expr_binary(pool, BIN_MUL, access->index[d], own));
-		stride = expr_binary(pool, BIN_MUL, stride, buffer->shape[d]);
-	}
+	offset = place_offset(pool, buffer, access->index);
 	return bits >= 8 ? expr_mul_int(pool, offset, bits / 8) : expr_div_int(pool, offset, 8 / bits);
 }
 

@@ -59,6 +59,7 @@ static void record_plan(struct pinfer *infer, struct solution *solution, uint32_
 		plan->as.loop.vector_elems = 1;
 	} else if (op->kind == POP_COPY && partition) {
 		plan->has_plan = true;
+		plan->as.copy.kind = op->copy.is_cp_async ? COPY_CP_ASYNC : COPY_LOOP;
 		plan->as.copy.loop.layout = pfrag_layout(infer->arena, partition);
 		plan->as.copy.loop.vector_elems = 1;
 	}

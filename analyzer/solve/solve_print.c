@@ -88,8 +88,11 @@ static void print_copy(struct buf *out, const struct copy_plan *copy)
 		[COPY_LOOP] = "loop", [COPY_CP_ASYNC] = "cp.async", [COPY_STAGED] = "staged"
 	};
 
-	buf_line(out, "%s, %" PRId64 " bytes a thread, vectors of %" PRId64, kinds[copy->kind],
-	         copy->bytes, copy->loop.vector_elems);
+	if (copy->bytes == 0) /* TileLang's: the widths are those of its accesses */
+		buf_line(out, "%s", kinds[copy->kind]);
+	else
+		buf_line(out, "%s, %" PRId64 " bytes a thread, vectors of %" PRId64, kinds[copy->kind],
+		         copy->bytes, copy->loop.vector_elems);
 	print_layout_line(out, "", copy->loop.layout);
 }
 

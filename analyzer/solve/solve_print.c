@@ -201,10 +201,16 @@ void solution_print(struct buf *out, const struct solution *solution)
 {
 	const struct cx *cx = solution->program->cx;
 
-	buf_line(out, "solution %s %s threads %" PRId64 " %s cost %.1f bound %.1f%s",
-	         sym_text(cx->names, solution->program->name), solution->target->name,
-	         launch_n_threads(solution->launch), status_text(solution->status), solution->cost,
-	         solution->bound, solution->is_partial ? " of the candidates looked at" : "");
+	/* TileLang's choices (analyzer/parity) were not weighed. */
+	if (solution->status == SOLVE_BEST_FOUND && solution->cost == 0)
+		buf_line(out, "solution %s %s threads %" PRId64 " as TileLang's",
+		         sym_text(cx->names, solution->program->name), solution->target->name,
+		         launch_n_threads(solution->launch));
+	else
+		buf_line(out, "solution %s %s threads %" PRId64 " %s cost %.1f bound %.1f%s",
+		         sym_text(cx->names, solution->program->name), solution->target->name,
+		         launch_n_threads(solution->launch), status_text(solution->status), solution->cost,
+		         solution->bound, solution->is_partial ? " of the candidates looked at" : "");
 	out->indent++;
 	for (uint32_t b = 0; b < solution->program->buffers.n; b++)
 		print_buffer(out, solution, &solution->buffers[b]);

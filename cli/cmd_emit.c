@@ -77,9 +77,10 @@ static bool emit(struct cli *cli, const char *stage, struct buf *out)
 	if (cli->options.parity && (!pass || strcmp(stage, "warp") == 0)) {
 		diag_report(&cli->cx.diags, DIAG_E0904, (struct span){ 0 },
 		            "--stage %s: with --parity the stages are tile, solution and schedule", stage);
-		diag_help(&cli->cx.diags,
-		          "the code behind the schedule is TileLang's own; without --parity emit prints that "
-		          "of this tool");
+		diag_help(
+			&cli->cx.diags,
+			"the code behind the schedule is TileLang's own; without --parity emit prints that "
+			"of this tool");
 		return false;
 	}
 	if (pass) {

@@ -10,8 +10,8 @@
  *            + 40 / resident x barriers           of reductions and conversions, block by block
  *
  * summed over the grid. Barriers between the stages of a pipeline are the schedule's, whatever the
- * layouts, and are left out; so are arithmetic, tensor cores, and global accesses of one address for
- * all threads (scalars: bounds and indices).
+ * layouts, and are left out; so are arithmetic, tensor cores, and global accesses of one address
+ * for all threads (scalars: bounds and indices).
  */
 #ifndef TL_BANKS_TRAFFIC_H
 #define TL_BANKS_TRAFFIC_H

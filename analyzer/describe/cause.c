@@ -1,8 +1,8 @@
 /*
  * Why an access wastes wavefronts, and what takes it out of TileLang's code.
  *
- *     8-way: lanes store to neighbouring rows of O_shared; a row is 128 bytes, a multiple of the 128
- *     bytes that the 32 banks hold
+ *     8-way: lanes store to neighbouring rows of O_shared; a row is 128 bytes, a multiple of the
+ *     128 bytes that the 32 banks hold
  */
 #include "analyzer/describe/describe.h"
 

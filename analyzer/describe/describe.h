@@ -45,8 +45,8 @@ const char *describe_workspace(const struct launch_result *launch,
 
 /* "mma.m16n8k16", "wgmma.m64n128k16" */
 void describe_instruction(struct buf *out, const struct gemm_plan *plan);
-/* Why an access wastes wavefronts, in one sentence: what is moved, how its lanes meet in a bank; NULL
- * when there is no excess. */
+/* Why an access wastes wavefronts, in one sentence: what is moved, how its lanes meet in a bank;
+ * NULL when there is no excess. */
 const char *describe_cause(const struct compile *compile, const struct access_site *site);
 /* What to do about an access with excess, in one sentence; NULL when nothing is known to help or
  * there is no excess. Of TileLang's code: the edit, what it leaves, and what the solver would. */
@@ -90,8 +90,8 @@ struct describe_savings {
 };
 struct describe_savings describe_savings(const struct compile *parity);
 /*
- * Cycles that are saved at least; NaN when one side is not known, or how often its loops run depends
- * on data: unknown counts taken as one do not compare where one side has peeled iterations off.
+ * Cycles that are saved at least; NaN when one side is not known, or how often its loops run
+ * depends on data: unknown counts taken as one do not compare where one side has peeled iterations off.
  */
 double describe_saved_cycles(const struct describe_savings *savings);
 

@@ -35,8 +35,8 @@ struct frontend_options {
 	/* The device whose properties host code may ask for; NULL: they are unknown. */
 	const struct target *target;
 	const struct target *device; /* the card that host code finds; NULL: the target's */
-	const char *import_root; /* folder of files that `import` may open; NULL none */
-	bool list_configs;       /* fill kernel_info.configs */
+	const char *import_root;     /* folder of files that `import` may open; NULL none */
+	bool list_configs;           /* fill kernel_info.configs */
 	vec_of(struct frontend_set) sets;
 	vec_of(struct frontend_set) tensors;
 	vec_of(const char *) assumes; /* "M%8==0", "64<=M<=4096" */

@@ -6,8 +6,8 @@
  *     driver.get_num_sms()                   108 multiprocessors of that target's largest card
  *     DataType("float16").bits, tirx.const(15, "uint8"), get_e_factor("float16", "int16")
  *
- * Facts of the device are those of the target, or of the card that --host-device names; without either
- * they stay unknown. Functions in the
+ * Facts of the device are those of the target, or of the card that --host-device names; without
+ * either they stay unknown. Functions in the
  * module "*" are known by name, wherever a file imports them from.
  */
 #include "analyzer/frontend/eval.h"

@@ -86,7 +86,7 @@ static bool is_contiguous(const struct region *region)
 	return true;
 }
 
-/* Can TMA write the layout that the kernel gives the tile: no swizzle, or one of 32 to 128 bytes? */
+/* Can TMA write the layout that the kernel gives the tile: no swizzle, or of 32 to 128 bytes? */
 static bool fits_tma(const struct buffer *buffer)
 {
 	const struct layout *layout = buffer->annotation;

@@ -1,8 +1,8 @@
 /*
  * Edits that take bank conflicts out of TileLang's code: the annotation of another layout, each
  * tried by running the whole model with it. An annotated layout changes more than addresses: widths
- * of vectors, the partition of loops, whether TMA can move the tile. So nothing is promised that was
- * not counted.
+ * of vectors, the partition of loops, whether TMA can move the tile. So nothing is promised that
+ * was not counted.
  */
 #include "analyzer/parity/parity_internal.h"
 

@@ -51,8 +51,8 @@ const char *parity_workspace_name(struct cx *cx, const struct stmt *stmt);
 /* The shared-memory accesses of the generated code; the solution must stand. */
 void parity_accesses(struct parity *parity, const struct assumed_data *assumed);
 /*
- * For each shared buffer at whose accesses wavefronts are wasted: the layout, of TileLang's swizzles,
- * a padding, and `own` (the solver's; by buffer id, NULL entries: none), with which its code wastes
+ * For each shared buffer at whose accesses wavefronts are wasted: the layout, of TileLang's
+ * swizzles, a padding, and `own` (the solver's; by buffer id, NULL entries: none), with which its code wastes
  * least. Every one is tried as an annotation. The accesses must be counted.
  */
 void parity_find_fixes(struct parity *parity, const struct layout *const *own,
@@ -68,7 +68,8 @@ const struct parity_fix *parity_fix_of(const struct parity *parity, const struct
  * All that the generated code asks of memory, as its text has it: what the C compiler then keeps in
  * registers (docs/parity.md) counts here, so that it compares with code of which nothing is kept;
  * TMA and stmatrix, which this tool does not print, are the accesses by threads that TileLang makes
- * without them; nothing is assumed about data. True when that is over the grid, else it is of one block.
+ * without them; nothing is assumed about data. True when that is over the grid, else it is of one
+ * block.
  */
 bool parity_traffic(const struct parity *parity, struct traffic *out);
 

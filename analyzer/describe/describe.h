@@ -91,7 +91,8 @@ struct describe_savings {
 struct describe_savings describe_savings(const struct compile *parity);
 /*
  * Cycles that are saved at least; NaN when one side is not known, or how often its loops run
- * depends on data: unknown counts taken as one do not compare where one side has peeled iterations off.
+ * depends on data: unknown counts taken as one do not compare where one side has peeled
+ * iterations off.
  */
 double describe_saved_cycles(const struct describe_savings *savings);
 

@@ -52,7 +52,8 @@ const char *parity_workspace_name(struct cx *cx, const struct stmt *stmt);
 void parity_accesses(struct parity *parity, const struct assumed_data *assumed);
 /*
  * For each shared buffer at whose accesses wavefronts are wasted: the layout, of TileLang's
- * swizzles, a padding, and `own` (the solver's; by buffer id, NULL entries: none), with which its code wastes
+ * swizzles, a padding, and `own` (the solver's; by buffer id, NULL entries: none), with which
+ * its code wastes
  * least. Every one is tried as an annotation. The accesses must be counted.
  */
 void parity_find_fixes(struct parity *parity, const struct layout *const *own,

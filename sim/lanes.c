@@ -953,3 +953,53 @@ int64_t lane_eval_int(struct lane_eval *eval, const struct expr *e)
 
 	return lanes.is_float ? (int64_t)lanes.cells[0].f : lanes.cells[0].i;
 }
+
+static int64_t combine_ints(enum atomic_kind kind, bool is_signed, int64_t old, int64_t value)
+{
+	bool is_less = is_signed ? value < old : (uint64_t)value < (uint64_t)old;
+
+	switch (kind) {
+	case ATOMIC_ADD:
+		return (int64_t)((uint64_t)old + (uint64_t)value);
+	case ATOMIC_MAX:
+		return is_less ? old : value;
+	case ATOMIC_MIN:
+		return is_less ? value : old;
+	case ATOMIC_OR:
+		return old | value;
+	case ATOMIC_NONE:
+	case ATOMIC_STORE:
+		break;
+	}
+	return value;
+}
+
+static double combine_floats(enum atomic_kind kind, double old, double value)
+{
+	switch (kind) {
+	case ATOMIC_ADD:
+		return old + value;
+	case ATOMIC_MAX:
+		return fmax(old, value);
+	case ATOMIC_MIN:
+		return fmin(old, value);
+	case ATOMIC_OR:
+		BUG("a bitwise atomic on floating numbers");
+	case ATOMIC_NONE:
+	case ATOMIC_STORE:
+		break;
+	}
+	return value;
+}
+
+union cell cell_combine(struct dtype type, enum atomic_kind kind, union cell old, union cell value)
+{
+	union cell cell;
+	bool is_float = dtype_is_float(type);
+
+	if (is_float)
+		cell.f = combine_floats(kind, old.f, value.f);
+	else
+		cell.i = combine_ints(kind, type.kind == TYPE_INT, old.i, value.i);
+	return cell_convert(cell, is_float, type, false);
+}

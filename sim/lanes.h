@@ -14,7 +14,7 @@
 #ifndef TL_SIM_LANES_H
 #define TL_SIM_LANES_H
 
-#include "analyzer/tile/expr.h"
+#include "analyzer/tile/tile.h"
 
 union cell {
 	int64_t i;
@@ -91,6 +91,8 @@ int64_t lane_eval_int(struct lane_eval *eval, const struct expr *e);
 
 /* `cell` of type `from` (floating or not) as it is after a store into an element of `to`. */
 union cell cell_convert(union cell cell, bool from_float, struct dtype to, bool exact);
+/* What is in memory after an atomic operation of this kind; cells of the type, rounded to it. */
+union cell cell_combine(struct dtype type, enum atomic_kind kind, union cell old, union cell value);
 /* Storage bits to a cell and back. */
 union cell cell_decode(struct dtype type, uint64_t bits);
 uint64_t cell_encode(struct dtype type, union cell cell);

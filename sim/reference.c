@@ -135,17 +135,33 @@ static struct lanes contributions(struct ref *ref, const struct stmt *stmt)
 	return value;
 }
 
+/* An atomic combines the value with what is there. */
+static void store_cell(struct ref_buffer *buffer, int64_t at, enum atomic_kind atomic,
+                       union cell cell, bool from_float)
+{
+	struct dtype type = buffer->buffer->type;
+
+	if (atomic == ATOMIC_NONE) {
+		ref_store(buffer, at, cell, from_float);
+		return;
+	}
+	cell =
+		cell_combine(type, atomic, buffer->cells[at], cell_convert(cell, from_float, type, true));
+	ref_store(buffer, at, cell, buffer->is_float);
+}
+
 /* To a reducer a contribution is added, anything else gets the value. */
-static void store_element(struct ref_buffer *buffer, int64_t at, const struct lanes *value,
-                          uint32_t lane)
+static void store_element(struct ref_buffer *buffer, int64_t at, enum atomic_kind atomic,
+                          const struct lanes *value, uint32_t lane)
 {
 	if (buffer->buffer->is_reducer)
 		ref_store(buffer, at, ref_combine(buffer, buffer->cells[at], lanes_at(value, lane)),
 		          buffer->is_float);
 	else
-		ref_store(buffer, at, lanes_at(value, lane), value->is_float);
+		store_cell(buffer, at, atomic, lanes_at(value, lane), value->is_float);
 }
 
+/* Outside of parallel loops every thread of the block makes the store: atomics show it. */
 static void run_store(struct ref *ref, const struct stmt *stmt, const struct ref_mask *mask)
 {
 	struct ref_buffer *buffer = &ref->buffers[stmt->as.store.buffer->id];
@@ -154,9 +170,10 @@ static void run_store(struct ref *ref, const struct stmt *stmt, const struct ref
 	struct lanes value =
 		contributes ? contributions(ref, stmt) : lane_eval_run(ref->eval, stmt->as.store.value);
 	uint32_t n = lane_eval_n_lanes(ref->eval);
+	int64_t times = stmt->as.store.atomic && !ref->in_parallel && !ref->by_thread
+	                    ? launch_n_threads(ref->launch)
+	                    : 1;
 
-	if (stmt->as.store.atomic)
-		ref_fail(ref, "an atomic store, which the reference does not know yet");
 	check_poison(ref, &value, mask, "the value");
 	for (uint32_t d = 0; d < buffer->buffer->rank; d++) {
 		index[d] = lane_eval_run(ref->eval, stmt->as.store.index[d]);
@@ -170,10 +187,10 @@ static void run_store(struct ref *ref, const struct stmt *stmt, const struct ref
 		at = element_at(ref, buffer, index, lane);
 		uint32_t n_copies = ref->in_parallel ? buffer->n_copies : 1;
 		for (uint32_t t = 0; at >= 0 && t < n_copies; t++)
-			store_element(buffer, t * buffer->n_elems + at, &value, lane);
-		if (at >= 0)
-			continue;
-		if (buffer->buffer->scope != SCOPE_GLOBAL)
+			for (int64_t i = 0; i < times; i++)
+				store_element(buffer, t * buffer->n_elems + at, stmt->as.store.atomic, &value,
+				              lane);
+		if (at < 0 && buffer->buffer->scope != SCOPE_GLOBAL)
 			ref_fail(ref, "a store outside %s", sym_text(ref->cx->names, buffer->buffer->name));
 	}
 }

@@ -209,6 +209,9 @@ static void run_inst(struct sim *sim, const struct winst *inst, const struct lan
 	case WOP_st:
 		sim_st(sim, &inst->as.st, &taken);
 		break;
+	case WOP_red:
+		sim_red(sim, &inst->as.red, &taken);
+		break;
 	case WOP_ldmatrix:
 		sim_ldmatrix(sim, &inst->as.ldmatrix, &taken);
 		break;

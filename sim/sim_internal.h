@@ -67,7 +67,9 @@ struct shadow_byte {
 	uint8_t product_groups; /* warpgroups whose wgmma of group product - 1 read it, a bit each */
 	uint32_t product;       /* the last such group + 1; 0: none */
 	uint32_t product_node;
-	uint32_t fences; /* proxy fences that its writer had done before the write */
+	uint32_t fences;       /* proxy fences that its writer had done before the write */
+	bool is_atomic;        /* the write was */
+	uint16_t other_writer; /* thread + 1 of another atomic, not ordered with the last; 0: none */
 };
 
 /* Registers that a wgmma in flight uses: slots of all threads of its warpgroup. */
@@ -97,6 +99,8 @@ struct shadow_elem {
 	uint32_t block;
 	uint32_t interval;
 	uint32_t node;
+	bool is_atomic;
+	bool was_stored; /* by the same block, not as an atomic */
 };
 
 /* A cp.async in flight. */
@@ -221,6 +225,9 @@ void shadow_read(struct sim *sim, const struct wshared *shared, int64_t at, uint
                  uint32_t thread);
 void shadow_write(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
                   uint32_t thread);
+/* An atomic operation: a write that meets only those of ordinary stores, and all reads. */
+void shadow_atomic(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
+                   uint32_t thread);
 void shadow_copy_begin(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
                        uint32_t thread);
 void shadow_copy_land(struct sim *sim, const struct pending_copy *copy);
@@ -236,6 +243,7 @@ struct elem_range {
 void shadow_global_read(struct sim *sim, struct elem_range range, uint32_t thread);
 void shadow_global_write(struct sim *sim, struct elem_range range, uint32_t thread,
                          const uint8_t *bytes);
+void shadow_global_atomic(struct sim *sim, struct elem_range range, uint32_t thread);
 
 /* Is what thread `other` did in `interval` ordered before what `thread` does now? */
 bool sim_is_ordered(const struct sim *sim, uint32_t other, uint32_t interval, uint32_t thread);
@@ -246,6 +254,7 @@ bool sim_is_ordered(const struct sim *sim, uint32_t other, uint32_t interval, ui
 void sim_ld(struct sim *sim, const struct wop_ld *op, const struct lane_mask *mask,
             const struct lane_mask *taken);
 void sim_st(struct sim *sim, const struct wop_st *op, const struct lane_mask *taken);
+void sim_red(struct sim *sim, const struct wop_red *op, const struct lane_mask *taken);
 void sim_ldmatrix(struct sim *sim, const struct wop_ldmatrix *op, const struct lane_mask *taken);
 void sim_stmatrix(struct sim *sim, const struct wop_stmatrix *op, const struct lane_mask *taken);
 void sim_cp_async(struct sim *sim, const struct wop_cp_async *op, const struct lane_mask *mask,

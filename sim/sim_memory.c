@@ -262,6 +262,55 @@ void sim_st(struct sim *sim, const struct wop_st *op, const struct lane_mask *ta
 					 .op = BANK_ST, .bytes = op->bytes, .target = &target, .taken = taken });
 }
 
+/* Elements in memory, changed one by one by the thread's. */
+static void combine_bytes(struct dtype type, enum atomic_kind kind, uint8_t *memory,
+                          const uint8_t *bytes, int64_t n_bytes)
+{
+	size_t n = type.bits / 8;
+
+	for (int64_t at = 0; at < n_bytes; at += (int64_t)n) {
+		uint64_t old = 0, value = 0, sum;
+
+		memcpy(&old, memory + at, n);
+		memcpy(&value, bytes + at, n);
+		sum = cell_encode(
+			type, cell_combine(type, kind, cell_decode(type, old), cell_decode(type, value)));
+		memcpy(memory + at, &sum, n);
+	}
+}
+
+void sim_red(struct sim *sim, const struct wop_red *op, const struct lane_mask *taken)
+{
+	struct target target = find_target(sim, &op->dst, taken);
+	struct slots slots = sim_slots(sim, &op->src, taken);
+	bool is_shared = op->dst.space == WSPACE_SHARED;
+	uint8_t bytes[16];
+
+	assert(slots.file->elem_bytes * op->src.n == op->bytes);
+	for (uint32_t thread = mask_next(taken, 0); thread != NO_THREAD;
+	     thread = mask_next(taken, thread + 1)) {
+		int64_t slot = sim_slot_at(sim, &slots, thread);
+		int64_t at = is_shared ? shared_at(sim, &target, thread, op->bytes)
+		                       : global_at(sim, &target, thread, op->bytes);
+		uint8_t *memory;
+
+		if (slot < 0 || at < 0)
+			continue;
+		get_regs(sim, &slots, slot, thread, bytes);
+		if (is_shared)
+			shadow_atomic(sim, op->dst.shared, at, (uint32_t)op->bytes, thread);
+		else
+			shadow_global_atomic(sim, elems_at(target.tensor, at, op->bytes), thread);
+		memory =
+			is_shared ? sim->shared + at : target.tensor->bytes + at * target.tensor->elem_bytes;
+		combine_bytes(op->src.reg->type, (enum atomic_kind)op->kind, memory, bytes, op->bytes);
+	}
+	if (is_shared && wred_is_counted(op))
+		count_wavefronts(
+			sim, &(struct counted){
+					 .op = BANK_ATOMIC, .bytes = op->bytes, .target = &target, .taken = taken });
+}
+
 /*
  * Element (row, column) of an 8x8 matrix of 16-bit elements belongs to lane 4 row + column / 2,
  * half column % 2 of its register; with .trans rows and columns change places. PTX ISA, section

@@ -45,6 +45,12 @@ static void find_race(struct sim *sim, const struct wshared *shared, int64_t at,
 		sim_find(sim, SIM_SHARED_RACE, who_meets(thread, byte->copy_node),
 		         "thread %u %s %s, into which the copy of thread %u is still in flight", thread,
 		         verb, where, byte->copier - 1u);
+	else if (byte->write_interval && byte->other_writer &&
+	         !sim_is_ordered(sim, byte->other_writer - 1u, byte->write_interval, thread))
+		sim_find(
+			sim, SIM_SHARED_RACE, who_meets(thread, byte->write_node),
+			"thread %u %s %s, which atomics of several threads change without a barrier between",
+			thread, verb, where);
 	else if (byte->write_interval &&
 	         !sim_is_ordered(sim, byte->writer, byte->write_interval, thread))
 		sim_find(sim, SIM_SHARED_RACE, who_meets(thread, byte->write_node),
@@ -69,7 +75,12 @@ static bool is_read_by_other(const struct sim *sim, const struct shadow_byte *by
 static bool is_written_by_other(const struct sim *sim, const struct shadow_byte *byte,
                                 uint32_t thread)
 {
-	return byte->write_interval && !sim_is_ordered(sim, byte->writer, byte->write_interval, thread);
+	uint32_t interval = byte->write_interval;
+
+	if (!interval)
+		return false;
+	return !sim_is_ordered(sim, byte->writer, interval, thread) ||
+	       (byte->other_writer && !sim_is_ordered(sim, byte->other_writer - 1u, interval, thread));
 }
 
 /* Keeps two readers that a write of another thread could meet. */
@@ -142,6 +153,8 @@ static void note_write(struct sim *sim, int64_t at, uint32_t thread)
 	byte->write_node = sim->node->id;
 	byte->is_written = true;
 	byte->fences = sim->fences[thread];
+	byte->is_atomic = false;
+	byte->other_writer = 0;
 }
 
 void shadow_write(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
@@ -150,6 +163,34 @@ void shadow_write(struct sim *sim, const struct wshared *shared, int64_t at, uin
 	for (int64_t i = at; i < at + n; i++) {
 		check_write(sim, shared, i, thread);
 		note_write(sim, i, thread);
+	}
+}
+
+void shadow_atomic(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
+                   uint32_t thread)
+{
+	for (int64_t i = at; i < at + n; i++) {
+		struct shadow_byte *byte = &sim->shadow[i];
+		bool joins = byte->is_atomic && is_written_by_other(sim, byte, thread);
+		uint16_t other = !joins                   ? 0
+		                 : byte->writer != thread ? (uint16_t)(byte->writer + 1)
+		                                          : byte->other_writer;
+		/* A store of the same thread stays what the atomics of others meet. */
+		bool stored = byte->is_written && !byte->is_atomic && byte->writer == thread &&
+		              byte->write_interval == sim->interval;
+		if (!joins)
+			check_write(sim, shared, i, thread);
+		else if (byte->copier || is_read_by_other(sim, byte, thread))
+			find_race(sim, shared, i, thread, "writes");
+		if (!byte->is_written)
+			sim_find(sim, SIM_UNINITIALISED, who_thread(thread),
+			         "thread %u changes %s, which nothing wrote", thread,
+			         byte_text(sim, shared, i));
+		if (stored)
+			continue;
+		note_write(sim, i, thread);
+		byte->is_atomic = true;
+		byte->other_writer = other;
 	}
 }
 
@@ -270,7 +311,33 @@ void shadow_global_write(struct sim *sim, struct elem_range range, uint32_t thre
 			sim_find(sim, SIM_GLOBAL_RACE, who_meets(thread, elems[i].node),
 			         "thread %u writes %s, to which thread %u of block %u wrote another value",
 			         thread, elem_text(sim, tensor, i), elems[i].writer - 1, elems[i].block);
-		elems[i] =
-			(struct shadow_elem){ thread + 1, sim->block_number, sim->interval, sim->node->id };
+		elems[i] = (struct shadow_elem){ thread + 1,    sim->block_number,
+			                             sim->interval, sim->node->id,
+			                             false,         true };
+	}
+}
+
+void shadow_global_atomic(struct sim *sim, struct elem_range range, uint32_t thread)
+{
+	const struct tensor *tensor = range.tensor;
+	struct shadow_elem *elems = elems_of(sim, tensor);
+
+	for (int64_t i = range.at; i < range.at + range.n; i++) {
+		bool is_mine = elems[i].writer && elems[i].block == sim->block_number;
+		bool stored = is_mine && !elems[i].is_atomic && elems[i].interval == sim->interval;
+		bool meets = is_unordered(sim, &elems[i], thread) &&
+		             (!elems[i].is_atomic || (!is_mine && elems[i].was_stored));
+		if (meets)
+			sim_find(sim, SIM_GLOBAL_RACE, who_meets(thread, elems[i].node),
+			         "thread %u changes %s, to which thread %u of block %u writes", thread,
+			         elem_text(sim, tensor, i), elems[i].writer - 1, elems[i].block);
+		if (stored && !meets)
+			continue;
+		elems[i] = (struct shadow_elem){ .writer = thread + 1,
+			                             .block = sim->block_number,
+			                             .interval = sim->interval,
+			                             .node = sim->node->id,
+			                             .is_atomic = true,
+			                             .was_stored = is_mine && elems[i].was_stored };
 	}
 }

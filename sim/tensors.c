@@ -112,7 +112,7 @@ static void note_stmt(void *user, struct stmt *stmt)
 		note_expr(walk, stmt->as.let.value);
 		break;
 	case STMT_STORE:
-		note_use(walk, stmt->as.store.buffer, false, true);
+		note_use(walk, stmt->as.store.buffer, stmt->as.store.atomic != ATOMIC_NONE, true);
 		note_expr(walk, stmt->as.store.value);
 		for (uint32_t d = 0; d < stmt->as.store.buffer->rank; d++)
 			note_expr(walk, stmt->as.store.index[d]);

@@ -38,8 +38,8 @@ struct tensor_use {
 	bool is_read, is_written;
 };
 struct tensor_uses {
-	struct expr_pool *pool;
 	vec_of(struct tensor_use) items;
+	struct expr_pool *pool;
 };
 void tensor_uses_of_tile(struct tile_program *program, struct tensor_uses *out);
 void tensor_uses_of_warp(const struct warp_program *program, struct tensor_uses *out);

@@ -179,6 +179,10 @@ static void describe(const struct winst *inst, struct bank_access *access, struc
 		access->op = BANK_ST;
 		bytes = inst->as.st.bytes;
 		break;
+	case WOP_red:
+		access->op = BANK_ATOMIC;
+		bytes = inst->as.red.bytes;
+		break;
 	case WOP_cp_async:
 		access->op = BANK_CP_ASYNC;
 		bytes = inst->as.cp_async.bytes;
@@ -284,7 +288,7 @@ static void set_up(const struct walker *walker, struct site_query *query, const 
 	query->address = compile_address(walker, query, query->offset);
 	if (through_l1)
 		add_source(walker, query, inst);
-	if (walker->loops.n > MAX_LOOPS)
+	if (walker->loops.n > MAX_LOOPS || (inst->kind == WOP_red && !wred_is_counted(&inst->as.red)))
 		query->address = NULL;
 }
 

@@ -210,11 +210,56 @@ static void check_plan(struct replica_check *r)
 	check_rows(r);
 }
 
+/* ---- atomics ---- */
+
+static void find_atomic(void *user, struct stmt *stmt)
+{
+	bool *found = user;
+
+	*found |= stmt->kind == STMT_STORE && stmt->as.store.atomic;
+}
+
+/* Of the threads that run an iteration exactly one counts as its first, which makes the atomics. */
+static void check_atomics(struct check *check, struct stmt *stmt)
+{
+	const struct layout *layout = check->solution->plans[stmt->id].as.loop.layout;
+	const struct expr *tid = expr_of_var(check->pool, check->warp->tid);
+	int64_t index[MAX_RANK] = { 0 }, *values;
+	struct expr_code *replica;
+	bool more = true, any = false;
+
+	tile_walk(&stmt->as.loop.body, find_atomic, &any);
+	if (!any)
+		return;
+	check->n_atomics++;
+	if (layout->n_replicas == 1)
+		return;
+	values = arena_array(check->cx->arena, int64_t, expr_n_vars(check->pool));
+	replica = expr_compile(check->cx->arena, layout_replica_expr(check->pool, layout, tid));
+	for (; more; more = layout_next_index(layout, index)) {
+		int64_t n = 0;
+
+		for (int64_t r = 0; r < layout->n_replicas; r++) {
+			values[check->warp->tid->id] = layout_at(layout, index, r).thread;
+			n += expr_run(replica, values) == 0;
+		}
+		if (n == 1)
+			continue;
+		check_found(check, (struct finding){ PROPERTY_REPLICAS, PROPERTY_VIOLATED, stmt->span, "" },
+		            "iteration %s makes its atomics %lld times",
+		            check_index_text(check, index, layout->rank), (long long)n);
+		return;
+	}
+}
+
 static void visit_stmt(void *user, struct stmt *stmt)
 {
 	struct check *check = user;
 	struct replica_check r = { .check = check, .stmt = stmt };
 
+	if (stmt->kind == STMT_LOOP && stmt->as.loop.kind == LOOP_PARALLEL &&
+	    check->solution->plans[stmt->id].has_plan)
+		check_atomics(check, stmt);
 	if (stmt->kind != STMT_OP || !check->solution->plans[stmt->id].has_plan)
 		return;
 	r.plan = &check->solution->plans[stmt->id].as.reduce;
@@ -233,8 +278,14 @@ void check_replicas(struct check *check)
 {
 	tile_walk((struct block *)(uintptr_t)&check->solution->launch->body, visit_stmt, check);
 	if (check->n_elems_seen[PROPERTY_REPLICAS])
-		check_proved(check, PROPERTY_REPLICAS, "%lld pairs of element and owner, each counted once",
-		             (long long)check->n_elems_seen[PROPERTY_REPLICAS]);
+		check_proved(check, PROPERTY_REPLICAS,
+		             "%lld pairs of element and owner, each counted once%s",
+		             (long long)check->n_elems_seen[PROPERTY_REPLICAS],
+		             check->n_atomics ? "; every atomic is made by one thread" : "");
+	else if (check->n_atomics)
+		check_proved(check, PROPERTY_REPLICAS,
+		             "every atomic of %u loops is made by one thread an iteration",
+		             check->n_atomics);
 	else
 		check_proved(check, PROPERTY_REPLICAS, "nothing is reduced across threads");
 }

@@ -30,7 +30,9 @@ struct granule {
 	int32_t first_reader, last_reader; /* the least and the largest thread that read it */
 	uint32_t write_interval, read_interval;
 	const struct wnode *write_node, *read_node; /* what they ran */
-	uint32_t group; /* cp.async group + 1 that is in flight or was last; 0: none */
+	bool is_atomic;                             /* the write was */
+	int32_t other_writer; /* another thread whose atomic is not ordered with writer's */
+	uint32_t group;       /* cp.async group + 1 that is in flight or was last; 0: none */
 	int32_t group_thread;
 	uint32_t product;       /* group of wgmma + 1 that read it last; 0: none */
 	int32_t product_thread; /* the first of its warpgroup */
@@ -134,6 +136,7 @@ struct shared_touch {
 	const struct waddr *addr;
 	int64_t bytes;
 	bool is_write, async;
+	bool is_atomic; /* a write that other atomics may meet */
 };
 
 /* What is wrong with an access, beside whose. */
@@ -175,10 +178,15 @@ static bool meets_copy(struct run *run, const struct granule *g, int32_t thread,
 static bool meets_write(struct run *run, const struct granule *g, int32_t thread,
                         struct order_fault *fault)
 {
-	if (g->writer == NO_THREAD || is_ordered(run, g->writer, g->write_interval, thread))
+	int32_t writer = g->writer;
+
+	if (writer == NO_THREAD)
 		return false;
-	*fault =
-		(struct order_fault){ "without a barrier behind the write by", g->writer, g->write_node };
+	if (is_ordered(run, writer, g->write_interval, thread))
+		writer = g->other_writer;
+	if (writer == NO_THREAD || is_ordered(run, writer, g->write_interval, thread))
+		return false;
+	*fault = (struct order_fault){ "without a barrier behind the write by", writer, g->write_node };
 	return true;
 }
 
@@ -199,10 +207,11 @@ static void touch_read(struct run *run, struct granule *g, int32_t thread, const
 	g->read_interval = run->interval;
 }
 
-static void touch_write(struct run *run, struct granule *g, int32_t thread,
+static void touch_write(struct run *run, struct granule *g, int32_t thread, bool is_atomic,
                         struct order_fault *fault)
 {
-	if (meets_copy(run, g, thread, fault) || meets_write(run, g, thread, fault))
+	if (meets_copy(run, g, thread, fault) ||
+	    (!(is_atomic && g->is_atomic) && meets_write(run, g, thread, fault)))
 		return;
 	if (g->product > run->n_products_done)
 		*fault = (struct order_fault){ "while a wgmma that is not awaited reads it, of",
@@ -226,8 +235,15 @@ static void touch_write(struct run *run, struct granule *g, int32_t thread,
 static void complete_write(struct run *run, struct granule *g, int32_t thread,
                            const struct shared_touch *touch)
 {
+	/* A store of the same thread stays what the atomics of others meet. */
+	bool stored = !g->is_atomic && g->writer == thread && g->write_interval == run->interval;
+	bool joins = touch->is_atomic && g->is_atomic && g->write_interval == run->interval;
+	int32_t other = !joins ? NO_THREAD : g->writer != thread ? g->writer : g->other_writer;
+
 	g->first_reader = g->last_reader = NO_THREAD;
+	g->other_writer = other;
 	g->write_node = touch->node;
+	g->is_atomic = touch->is_atomic && !stored;
 	if (touch->async) {
 		g->writer = NO_THREAD;
 		g->group = run->groups[thread].n + 1;
@@ -288,7 +304,7 @@ static bool touch_shared(struct run *run, const struct shared_touch *touch, int3
 	     g <= (offset + touch->bytes - 1) / piece->granule_bytes && !fault.what; g++) {
 		struct granule *granule = &piece->granules[g];
 		if (touch->is_write)
-			touch_write(run, granule, thread, &fault);
+			touch_write(run, granule, thread, touch->is_atomic, &fault);
 		else
 			touch_read(run, granule, thread, touch->node, &fault);
 		if (!fault.what && touch->is_write)
@@ -316,6 +332,8 @@ static int64_t inst_bytes(const struct winst *inst)
 		return inst->as.ld.bytes;
 	case WOP_st:
 		return inst->as.st.bytes;
+	case WOP_red:
+		return inst->as.red.bytes;
 	case WOP_cp_async:
 		return inst->as.cp_async.bytes;
 	case WOP_ldmatrix:
@@ -347,8 +365,9 @@ static void run_shared(struct run *run, const struct wnode *node, const struct w
                        bool is_write)
 {
 	const struct winst *inst = &node->as.inst;
-	struct shared_touch touch = { node, addr, inst_bytes(inst), is_write,
-		                          inst->kind == WOP_cp_async };
+	struct shared_touch touch = {
+		node, addr, inst_bytes(inst), is_write, inst->kind == WOP_cp_async, inst->kind == WOP_red
+	};
 	bool ok = true;
 
 	if (!evaluate(run, addr->offset, run->offsets)) {
@@ -531,8 +550,8 @@ static void run_wgmma(struct run *run, const struct wnode *node)
 
 	(void)winst_wgmma(&node->as.inst, &op);
 	a.matrix = op.a_matrix;
-	a.touch = (struct shared_touch){ node, op.a, 16, false, false };
-	b = (struct matrix_touch){ { node, op.b, 16, false, false }, op.b_matrix, op.n };
+	a.touch = (struct shared_touch){ node, op.a, 16, false, false, false };
+	b = (struct matrix_touch){ { node, op.b, 16, false, false, false }, op.b_matrix, op.n };
 	if (!op.a || run_operand(run, node, &a))
 		run_operand(run, node, &b);
 }
@@ -630,6 +649,7 @@ static void run_inst(struct run *run, const struct wnode *node)
 		return;
 	case WOP_ld:
 	case WOP_st:
+	case WOP_red:
 	case WOP_ldmatrix:
 	case WOP_stmatrix:
 	case WOP_cp_async:
@@ -1020,6 +1040,7 @@ static void reset_memory(struct run *run)
 	for (uint32_t i = 0; i < run->warp->shareds.n; i++)
 		for (int64_t g = 0; g < run->pieces[i].n; g++)
 			run->pieces[i].granules[g] = (struct granule){ .writer = NO_THREAD,
+				                                           .other_writer = NO_THREAD,
 				                                           .first_reader = NO_THREAD,
 				                                           .last_reader = NO_THREAD,
 				                                           .group_thread = NO_THREAD };

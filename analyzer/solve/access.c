@@ -251,6 +251,24 @@ void access_elementwise(struct access_space *space, const struct elem_ref *ref, 
 	out->replica = is_store ? access_first_replica(space, ref->loop->layout) : NULL;
 }
 
+int64_t access_atomic_bytes(const struct target *target, const struct buffer *buffer,
+                            enum atomic_kind kind)
+{
+	struct dtype type = buffer->type;
+	bool is_float = type.kind == TYPE_FLOAT || type.kind == TYPE_BFLOAT;
+
+	if (type.lanes != 1 || (!is_float && type.kind != TYPE_INT && type.kind != TYPE_UINT) ||
+	    (is_float && kind == ATOMIC_OR) || type.bits < 16)
+		return 0;
+	if (is_float && kind == ATOMIC_ADD) {
+		if (type.bits == 16)
+			return type.kind == TYPE_FLOAT || target->compute >= 90 ? 4 : 2;
+		if (type.bits == 32 && target->compute >= 90 && buffer->scope == SCOPE_GLOBAL)
+			return 16;
+	}
+	return type.bits / 8;
+}
+
 const struct expr *access_predicate(struct access_space *space, const struct access *access)
 {
 	return expr_and(space->pool, access->guard, access->replica);

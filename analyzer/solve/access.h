@@ -148,6 +148,14 @@ void access_elementwise(struct access_space *space, const struct elem_ref *ref, 
                         int64_t max_bytes, struct access *out);
 
 /*
+ * Bytes that one atomic operation on the buffer may take: an element, or several where the target
+ * has a vector form (PTX ISA red: .f16x2; sm_90 also .bf16x2 and, in global memory, .v2 and .v4 of
+ * .f32). 0: there is none for its type.
+ */
+int64_t access_atomic_bytes(const struct target *target, const struct buffer *buffer,
+                            enum atomic_kind kind);
+
+/*
  * Where a fragment element that iteration `vars` touches sits in the executing thread's registers:
  * its slot as an expression of the loop's slot variable, the same for all threads. False when some
  * thread would need an element that another thread owns; then `element` (rank of the buffer),

@@ -188,6 +188,16 @@ static bool stores_many(const struct space *space, const struct use *use, const 
 	return false;
 }
 
+/* An atomic takes no more elements than its instruction has room for. */
+static void narrow_atomic(struct solver *solver, struct use *use)
+{
+	int64_t bytes = access_atomic_bytes(solver->target, use->buffer, use->atomic);
+	int64_t most = bytes * 8 / (int64_t)dtype_bits(use->buffer->type);
+
+	if (use->max_vector > most)
+		use->max_vector = most > 0 ? most : 1;
+}
+
 static void collect_body(struct solver *solver, struct space *space, const struct block *block,
                          int depth, bool conditional)
 {
@@ -208,6 +218,9 @@ static void collect_body(struct solver *solver, struct space *space, const struc
 			use->is_conditional |= conditional;
 			use->is_partial |= stmt->as.store.buffer->is_reducer;
 			use->is_update |= !use->is_partial && stores_many(space, use, stmt->as.store.value);
+			use->atomic = stmt->as.store.atomic;
+			if (use->atomic)
+				narrow_atomic(solver, use);
 			break;
 		case STMT_LET:
 			collect_loads(solver, space, stmt->as.let.value, stmt->span, 0);

@@ -39,10 +39,11 @@ struct use {
 	const struct buffer *buffer;
 	const struct expr *index[MAX_RANK]; /* in the space's variables */
 	bool is_load, is_store;
-	bool is_update;      /* several iterations store different values into one element */
-	bool is_partial;     /* a contribution to a reducer: owners hold partial results */
-	bool is_conditional; /* a store under an `if` */
-	bool is_converted;   /* goes through a conversion: it does not tie its fragment to the space */
+	bool is_update;          /* several iterations store different values into one element */
+	bool is_partial;         /* a contribution to a reducer: owners hold partial results */
+	bool is_conditional;     /* a store under an `if` */
+	enum atomic_kind atomic; /* of the store */
+	bool is_converted; /* goes through a conversion: it does not tie its fragment to the space */
 	struct span span;
 	/* Fragments: the layout is the space's layout seen through `dims`; not `is_plain`: the index
 	   has another form. The fragment's dimension d is `blocks[d]` times the dims[d].extent values
@@ -65,7 +66,7 @@ enum space_kind {
 	SPACE_COPY,
 	SPACE_FILL,
 	SPACE_REDUCE,
-	SPACE_SCALAR, /* a statement outside T.Parallel: one iteration, which every thread runs */
+	SPACE_SCALAR,   /* a statement outside T.Parallel: one iteration, which every thread runs */
 	SPACE_FINALIZE, /* the replicas of a reducer are reduced */
 	SPACE_SCAN,
 };

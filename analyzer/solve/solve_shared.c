@@ -77,7 +77,10 @@ static void add_use_accesses(struct solver *solver, const struct space *space,
 	if (use->is_store) {
 		int64_t max_bytes = use->is_conditional ? dtype_bits(use->buffer->type) / 8 : 0;
 
+		if (use->atomic && max_bytes == 0)
+			max_bytes = access_atomic_bytes(solver->target, use->buffer, use->atomic);
 		access_elementwise(&solver->access, &ref, true, max_bytes, &access);
+		access.op = use->atomic ? BANK_ATOMIC : BANK_ST;
 		push_access(solver, list, &access, space->weight);
 	}
 }

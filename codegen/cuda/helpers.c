@@ -59,6 +59,11 @@ static const struct word_text words[N_CUDA_WORDS] = {
 	[CUDA_WORD_B16] = { "b16", "h", "mov.b16" }, [CUDA_WORD_B8] = { "b8", "r", "mov.b32" },
 };
 
+const char *cuda_asm_letter(enum cuda_word word)
+{
+	return words[word].letter;
+}
+
 void cuda_access_name(struct buf *out, const struct cuda_access *access)
 {
 	const char *space = access->is_shared ? "shared" : access->is_constant ? "constant" : "global";
@@ -70,7 +75,7 @@ void cuda_access_name(struct buf *out, const struct cuda_access *access)
 }
 
 /* `{%0, %1}` or `%0`. */
-static void print_operands(struct buf *out, int first, int n)
+void cuda_asm_operands(struct buf *out, int first, int n)
 {
 	buf_text(out, n > 1 ? "{" : "");
 	for (int i = 0; i < n; i++)
@@ -117,7 +122,7 @@ static void print_load_text(struct buf *out, const struct cuda_access *access)
 	                                 : "global");
 	print_suffix(out, access);
 	buf_char(out, ' ');
-	print_operands(out, 0, n);
+	cuda_asm_operands(out, 0, n);
 	buf_printf(out, ", [%%%d];%s\"", n, access->is_predicated ? " }" : "");
 }
 
@@ -163,7 +168,7 @@ static void print_store_macro(struct buf *out, const struct cuda_access *access)
 	buf_printf(out, "st.%s", access->is_shared ? "shared" : "global");
 	print_suffix(out, access);
 	buf_text(out, " [%0], ");
-	print_operands(out, 1, n);
+	cuda_asm_operands(out, 1, n);
 	buf_printf(out, ";%s\" \\\n\t             : \\\n\t             : \"%s\"(address), ",
 	           access->is_predicated ? " }" : "", access->is_shared ? "r" : "l");
 	if (is_packed_part(access))
@@ -207,7 +212,7 @@ static void print_ldmatrix(struct buf *out, int n, bool trans)
 	           "volatile(\"ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 ",
 	           n, trans ? "_trans" : "", n, trans ? ".trans" : "");
 	buf_text(out, n == 1 ? "{" : "");
-	print_operands(out, 0, n);
+	cuda_asm_operands(out, 0, n);
 	buf_printf(out, "%s, [%%%d];\" \\\n\t             : ", n == 1 ? "}" : "", n);
 	print_registers(out, "=", "r", "x", n);
 	buf_text(out, " \\\n\t             : \"r\"(address))\n");
@@ -220,7 +225,7 @@ static void print_stmatrix(struct buf *out, int n, bool trans)
 	           "volatile(\"stmatrix.sync.aligned.m8n8.x%d%s.shared.b16 [%%0], ",
 	           n, trans ? "_trans" : "", n, trans ? ".trans" : "");
 	buf_text(out, n == 1 ? "{" : "");
-	print_operands(out, 1, n);
+	cuda_asm_operands(out, 1, n);
 	buf_printf(out, "%s;\" \\\n\t             : \\\n\t             : \"r\"(address), ",
 	           n == 1 ? "}" : "");
 	print_registers(out, "", "r", "x", n);
@@ -265,13 +270,13 @@ static void print_mma(struct buf *out, enum mma_shape shape)
 		out,
 		"\tasm volatile(\"mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s \" \\\n\t             \"",
 		info->m, info->n, info->k, d_type, ab_type, ab_type, d_type);
-	print_operands(out, 0, d);
+	cuda_asm_operands(out, 0, d);
 	buf_text(out, ", ");
-	print_operands(out, d, a);
+	cuda_asm_operands(out, d, a);
 	buf_text(out, ", ");
-	print_operands(out, d + a, b);
+	cuda_asm_operands(out, d + a, b);
 	buf_text(out, ", ");
-	print_operands(out, 0, d);
+	cuda_asm_operands(out, 0, d);
 	buf_text(out, ";\" \\\n\t             : ");
 	print_registers(out, "+", words[cuda_reg_word(info->d)].letter, "d", d);
 	buf_text(out, " \\\n\t             : ");
@@ -347,6 +352,8 @@ void cuda_print_helpers(struct cuda_writer *writer, struct buf *out)
 		else
 			print_load_macro(out, &writer->accesses.p[i]);
 	}
+	for (uint32_t i = 0; i < writer->reds.n; i++)
+		cuda_print_red(out, &writer->reds.p[i]);
 	print_cp_async(writer, out);
 	print_matrix_macros(writer, out);
 	if (out->n > begin)

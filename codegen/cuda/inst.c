@@ -171,6 +171,30 @@ static void print_st(struct cuda_writer *writer, const struct winst *inst)
 	line_of(writer, &text);
 }
 
+static void print_red(struct cuda_writer *writer, const struct winst *inst)
+{
+	const struct wop_red *op = &inst->as.red;
+	struct cuda_red red = { (enum atomic_kind)op->kind, op->src.reg->type, op->src.n,
+		                    op->dst.space == WSPACE_SHARED };
+	struct buf text = { 0 };
+
+	cuda_use_red(writer, &red);
+	cuda_red_name(&text, &red);
+	buf_char(&text, '(');
+	cuda_address(writer, &text, &op->dst);
+	buf_text(&text, ", ");
+	if (op->bytes == 2) {
+		cuda_use(writer, HELPER_get16);
+		buf_printf(&text, "get16(%s, ", cuda_reg_name(writer, op->src.reg));
+		print_part_index(writer, &text, &op->src, op->bytes);
+		buf_char(&text, ')');
+	} else {
+		cuda_registers(writer, &text, &op->src);
+	}
+	buf_text(&text, ");");
+	line_of(writer, &text);
+}
+
 static void print_cp_async(struct cuda_writer *writer, const struct winst *inst)
 {
 	const struct wop_cp_async *copy = &inst->as.cp_async;
@@ -344,6 +368,9 @@ static void print_any(struct cuda_writer *writer, const struct winst *inst)
 		break;
 	case WOP_st:
 		print_st(writer, inst);
+		break;
+	case WOP_red:
+		print_red(writer, inst);
 		break;
 	case WOP_ldmatrix:
 	case WOP_stmatrix:

@@ -42,6 +42,14 @@ struct cuda_wgmma {
 	bool a_in_registers;
 };
 
+/* An atomic operation that the text uses: its macro or function. */
+struct cuda_red {
+	enum atomic_kind kind;
+	struct dtype type;
+	int64_t n; /* elements */
+	bool is_shared;
+};
+
 struct cuda_writer {
 	struct cx *cx;
 	struct expr_pool *pool;
@@ -50,6 +58,7 @@ struct cuda_writer {
 	bool failed;        /* something was reported */
 	bool uses[N_CUDA_HELPERS];
 	vec_of(struct cuda_access) accesses;
+	vec_of(struct cuda_red) reds;
 	bool uses_cp_async[17][2]; /* by bytes; predicated */
 	bool uses_ldmatrix[5][2];  /* by matrices; transposed */
 	bool uses_stmatrix[5][2];
@@ -180,5 +189,15 @@ const char *cuda_mma_type(struct dtype type); /* PTX's name of a type in mma: "b
 void cuda_mma_name(struct buf *out, enum mma_shape shape);
 /* All that was used, dependences first. */
 void cuda_print_helpers(struct cuda_writer *writer, struct buf *out);
+
+/* ---- atomics.c ---- */
+
+void cuda_use_red(struct cuda_writer *writer, const struct cuda_red *red);
+/* "red_global_add_v4_f32", "red_shared_max_s32"; (address, x): x are the registers. */
+void cuda_red_name(struct buf *out, const struct cuda_red *red);
+void cuda_print_red(struct buf *out, const struct cuda_red *red);
+/* "%0", "{%0, %1}"; `"r"((x)[0]), ...` */
+void cuda_asm_operands(struct buf *out, int first, int n);
+const char *cuda_asm_letter(enum cuda_word word); /* the asm constraint of a register */
 
 #endif

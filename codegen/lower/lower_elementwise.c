@@ -357,17 +357,23 @@ static struct wregs vector_source(struct elem *e, const struct buffer *buffer,
 	return (struct wregs){ reg, expr_int(l->pool, 0), v };
 }
 
+/* What a statement of the loop stores, and how. */
+struct elem_write {
+	const struct buffer *buffer;
+	const struct expr *const *index; /* in the tile's terms */
+	enum atomic_kind atomic;
+	const struct expr *condition; /* NULL: always */
+};
+
 /* Elements whose index depends on data are stored one by one. */
-static void scatter_store(struct elem *e, const struct buffer *buffer,
-                          const struct expr *const *tile, struct wregs source,
-                          const struct expr *condition)
+static void scatter_store(struct elem *e, const struct elem_write *write, struct wregs source)
 {
 	struct lower *l = e->l;
 	struct gathered place;
 	const struct layout *layout = e->plan->layout;
 	const struct expr *lane = access_iter_value(&l->space, &e->lane);
 
-	if (!gather_place(e, buffer, tile, &place))
+	if (!gather_place(e, write->buffer, write->index, &place))
 		return;
 	if (layout->n_replicas > 1) {
 		const struct expr *replica =
@@ -376,45 +382,47 @@ static void scatter_store(struct elem *e, const struct buffer *buffer,
 		                           expr_binary(l->pool, BIN_EQ, replica, expr_int(l->pool, 0)));
 	}
 	struct wblock *outer = lower_open(l, &e->lane);
-	struct winst *inst = lower_inst(l, WOP_st);
-	inst->predicate = expr_and(l->pool, place.predicate, condition);
-	inst->as.st.dst = place.addr;
-	inst->as.st.src = (struct wregs){ source.reg, expr_add(l->pool, source.slot, lane), 1 };
-	inst->as.st.bytes = dtype_bits(buffer->type) / 8;
+	source = (struct wregs){ source.reg, expr_add(l->pool, source.slot, lane), 1 };
+	lower_write(l, write->atomic, place.addr, source)->predicate =
+		expr_and(l->pool, place.predicate, write->condition);
 	lower_close(l, outer);
 }
 
-static void store_memory(struct elem *e, const struct buffer *buffer,
-                         const struct expr *const *tile, const struct expr *value,
-                         const struct expr *condition)
+/* How wide the store's accesses may be; 0: as wide as the target's accesses are. */
+static int64_t write_bytes(struct elem *e, const struct elem_write *write)
+{
+	if (write->condition)
+		return dtype_bits(write->buffer->type) / 8;
+	return write->atomic ? access_atomic_bytes(e->l->solution->target, write->buffer, write->atomic)
+	                     : 0;
+}
+
+static void store_memory(struct elem *e, const struct elem_write *write, const struct expr *value)
 {
 	struct lower *l = e->l;
+	const struct buffer *buffer = write->buffer;
 	const struct expr *index[MAX_RANK];
 	struct access access;
-	int64_t elem_bytes = dtype_bits(buffer->type) / 8;
 
 	struct wregs source = vector_source(e, buffer, value);
-	if (is_gather(e, tile, buffer->rank)) {
-		scatter_store(e, buffer, tile, source, condition);
+	if (is_gather(e, write->index, buffer->rank)) {
+		scatter_store(e, write, source);
 		return;
 	}
-	tile_index(e, tile, buffer->rank, index);
+	tile_index(e, write->index, buffer->rank, index);
 	struct elem_ref ref = { e->plan, e->vars, buffer, memory_layout(l, buffer), index };
-	access_elementwise(&l->space, &ref, true, condition ? elem_bytes : 0, &access);
-	int64_t w = access.bytes / elem_bytes;
+	access_elementwise(&l->space, &ref, true, write_bytes(e, write), &access);
+	int64_t w = access.bytes * 8 / (int64_t)dtype_bits(buffer->type);
 	struct wblock *outer = lower_open(l, &access.iters[1]);
-	struct winst *inst = lower_inst(l, WOP_st);
-	inst->predicate =
-		expr_and(l->pool, own_predicate(e, &access), access_bounds(e, &access, buffer, index));
-	inst->predicate =
-		expr_and(l->pool, inst->predicate, at_part(e, condition, w, &access.iters[1]));
-	inst->as.st.dst = access_addr(l, &access);
 	source.slot =
 		expr_add(l->pool, source.slot,
 	             expr_mul_int(l->pool, access_iter_value(&l->space, &access.iters[1]), w));
 	source.n = w;
-	inst->as.st.src = source;
-	inst->as.st.bytes = access.bytes;
+	struct winst *inst = lower_write(l, write->atomic, access_addr(l, &access), source);
+	inst->predicate =
+		expr_and(l->pool, own_predicate(e, &access), access_bounds(e, &access, buffer, index));
+	inst->predicate =
+		expr_and(l->pool, inst->predicate, at_part(e, write->condition, w, &access.iters[1]));
 	lower_close(l, outer);
 }
 
@@ -429,30 +437,33 @@ static void forget(struct elem *e, const struct buffer *buffer)
 	e->loaded.n = n;
 }
 
-static void elem_store(struct elem *e, const struct buffer *buffer, const struct expr *const *index,
-                       const struct expr *tile_value, const struct expr *condition)
+static void elem_store(struct elem *e, const struct elem_write *write,
+                       const struct expr *tile_value)
 {
 	struct lower *l = e->l;
+	const struct buffer *buffer = write->buffer;
 	const struct expr *at[MAX_RANK], *target;
 	const struct expr *value = elem_value(e, tile_value);
 
 	if (!value || l->failed)
 		return;
+	if (write->atomic && !lower_takes_atomic(l, buffer, write->atomic))
+		return;
 	switch (buffer->scope) {
 	case SCOPE_FRAGMENT:
-		target = fragment_load(e, buffer, index);
+		target = fragment_load(e, buffer, write->index);
 		if (target)
-			store_registers(e, buffer, target->args[0], value, condition);
+			store_registers(e, buffer, target->args[0], value, write->condition);
 		return;
 	case SCOPE_LOCAL:
 	case SCOPE_VAR:
 		for (uint32_t d = 0; d < buffer->rank; d++)
-			at[d] = expr_substitute(l->pool, index[d], &e->subst);
-		store_registers(e, buffer, lower_flat_index(l, buffer, at), value, condition);
+			at[d] = expr_substitute(l->pool, write->index[d], &e->subst);
+		store_registers(e, buffer, lower_flat_index(l, buffer, at), value, write->condition);
 		return;
 	case SCOPE_GLOBAL:
 	case SCOPE_SHARED:
-		store_memory(e, buffer, index, value, condition);
+		store_memory(e, write, value);
 		forget(e, buffer);
 		return;
 	case N_SCOPES:
@@ -546,15 +557,14 @@ static void elem_stmt(struct elem *e, struct stmt *stmt, const struct expr *cond
 	l->span = stmt->span;
 	switch (stmt->kind) {
 	case STMT_STORE:
-		if (stmt->as.store.atomic) {
-			lower_error(l, "an atomic store is known, but not supported yet for this target");
-			return;
-		}
 		/* An iteration that several threads run contributes once. */
 		if (stmt->as.store.buffer->is_reducer)
 			condition =
 				expr_and(l->pool, condition, access_first_replica(&l->space, e->plan->layout));
-		elem_store(e, stmt->as.store.buffer, stmt->as.store.index, stmt->as.store.value, condition);
+		elem_store(e,
+		           &(struct elem_write){ stmt->as.store.buffer, stmt->as.store.index,
+		                                 stmt->as.store.atomic, condition },
+		           stmt->as.store.value);
 		return;
 	case STMT_LET:
 		elem_let(e, stmt->as.let.var, stmt->as.let.value);
@@ -611,7 +621,8 @@ void lower_copy_loop(struct lower *l, const struct op_copy *copy, const struct l
 	const struct expr *value = expr_load(l->pool, copy->src.buffer, copy->src.buffer->type,
 	                                     space->src_index, copy->src.buffer->rank);
 
-	elem_store(&e, copy->dst.buffer, space->dst_index, value, NULL);
+	elem_store(&e, &(struct elem_write){ copy->dst.buffer, space->dst_index, ATOMIC_NONE, NULL },
+	           value);
 	lower_close(l, outer);
 }
 
@@ -671,7 +682,8 @@ void lower_fill(struct lower *l, struct stmt *stmt)
 	lower_before_uses(l, &uses);
 	struct elem e = elem_open(l, &plan->as.loop, space.vars);
 	struct wblock *outer = elem_begin(&e);
-	elem_store(&e, fill->dst.buffer, space.dst_index, fill->value, NULL);
+	elem_store(&e, &(struct elem_write){ fill->dst.buffer, space.dst_index, ATOMIC_NONE, NULL },
+	           fill->value);
 	lower_close(l, outer);
 	lower_did_uses(l, &uses);
 }

@@ -38,6 +38,39 @@ void lower_set(struct lower *l, const struct wreg *reg, const struct expr *slot,
 	inst->as.set.value = value;
 }
 
+bool lower_takes_atomic(struct lower *l, const struct buffer *buffer, enum atomic_kind atomic)
+{
+	bool in_memory = buffer->scope == SCOPE_GLOBAL || buffer->scope == SCOPE_SHARED;
+	char type[32];
+
+	if (!in_memory)
+		lower_error(l, "%s is in registers, which no other thread can change: store to it",
+		            sym_text(l->cx->names, buffer->name));
+	else if (access_atomic_bytes(l->solution->target, buffer, atomic) == 0)
+		lower_error(l, "there is no atomic %s of %s", atomic_kind_text(atomic),
+		            dtype_name(buffer->type, type));
+	return !l->failed;
+}
+
+struct winst *lower_write(struct lower *l, enum atomic_kind atomic, struct waddr to,
+                          struct wregs from)
+{
+	int64_t bytes = from.n * (int64_t)dtype_bits(from.reg->type) / 8;
+	struct winst *inst = lower_inst(l, atomic == ATOMIC_NONE ? WOP_st : WOP_red);
+
+	if (atomic == ATOMIC_NONE) {
+		inst->as.st.dst = to;
+		inst->as.st.src = from;
+		inst->as.st.bytes = bytes;
+	} else {
+		inst->as.red.dst = to;
+		inst->as.red.src = from;
+		inst->as.red.bytes = bytes;
+		inst->as.red.kind = atomic;
+	}
+	return inst;
+}
+
 struct wblock *lower_open(struct lower *l, const struct access_iter *iter)
 {
 	struct wblock *outer = l->block;

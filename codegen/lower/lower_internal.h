@@ -68,6 +68,11 @@ void lower_error(struct lower *l, const char *format, ...) __attribute__((format
 struct winst *lower_inst(struct lower *l, enum wop_kind kind);
 void lower_set(struct lower *l, const struct wreg *reg, const struct expr *slot,
                const struct expr *value, const struct expr *predicate);
+/* False with an error when there is no atomic of the kind on the buffer's type and memory. */
+bool lower_takes_atomic(struct lower *l, const struct buffer *buffer, enum atomic_kind atomic);
+/* A store, or an atomic of the kind; the caller adds the predicate. */
+struct winst *lower_write(struct lower *l, enum atomic_kind atomic, struct waddr to,
+                          struct wregs from);
 /*
  * Opens a loop over an iteration (none when its extent is 1) and gives the block to go back to with
  * lower_close.

@@ -190,6 +190,7 @@ static bool value_names_thread(const struct stmt *stmt)
 	return found;
 }
 
+/* An atomic is made by every thread; of equal stores to one address one is enough. */
 static void store_element(struct lower *l, const struct stmt *stmt, const struct expr *const *index,
                           const struct expr *value)
 {
@@ -203,15 +204,12 @@ static void store_element(struct lower *l, const struct stmt *stmt, const struct
 	lower_set(l, reg, zero, expr_cast(l->pool, buffer->type, value), NULL);
 	if (buffer->scope == SCOPE_GLOBAL)
 		predicate = lower_bounds(l, buffer, index);
-	if (lower_is_uniform(addr.offset) && !value_names_thread(stmt))
+	if (!stmt->as.store.atomic && lower_is_uniform(addr.offset) && !value_names_thread(stmt))
 		predicate = expr_and(l->pool, predicate, leader(l));
 	if (l->shared_of[buffer->id])
 		lower_before_write(l, l->shared_of[buffer->id]);
-	struct winst *inst = lower_inst(l, WOP_st);
-	inst->predicate = predicate;
-	inst->as.st.dst = addr;
-	inst->as.st.src = (struct wregs){ reg, zero, 1 };
-	inst->as.st.bytes = dtype_bits(buffer->type) / 8;
+	lower_write(l, stmt->as.store.atomic, addr, (struct wregs){ reg, zero, 1 })->predicate =
+		predicate;
 	if (l->shared_of[buffer->id])
 		lower_did(l, l->shared_of[buffer->id], false, true, false);
 }
@@ -221,8 +219,8 @@ void lower_scalar_store(struct lower *l, struct stmt *stmt)
 	const struct buffer *buffer = stmt->as.store.buffer;
 	const struct expr *index[MAX_RANK], *value = lower_scalar(l, stmt->as.store.value);
 
-	if (stmt->as.store.atomic)
-		lower_error(l, "an atomic store is known, but not supported yet for this target");
+	if (stmt->as.store.atomic && !lower_takes_atomic(l, buffer, stmt->as.store.atomic))
+		return;
 	scalar_index(l, buffer, stmt->as.store.index, index);
 	if (!value || l->failed)
 		return;

@@ -228,6 +228,14 @@ struct wnode *warp_add_while(struct warp_program *program, struct wblock *block,
 	return node;
 }
 
+bool wred_is_counted(const struct wop_red *red)
+{
+	struct dtype type = red->src.reg->type;
+
+	return red->bytes == 4 && type.bits == 32 && red->kind != ATOMIC_STORE &&
+	       (type.kind == TYPE_INT || type.kind == TYPE_UINT);
+}
+
 int64_t wshared_bytes(const struct wshared *shared)
 {
 	return shared->version_bytes * shared->n_versions;

@@ -292,6 +292,11 @@ struct winst_wgmma {
 	struct wgmma_matrix a_matrix, b_matrix;
 };
 bool winst_wgmma(const struct winst *inst, struct winst_wgmma *out);
+/*
+ * Does a `red` on shared memory take the wavefronts of BANK_ATOMIC? Only what the memory unit does
+ * by itself, on 32-bit integers; other types are loops whose length depends on the data.
+ */
+bool wred_is_counted(const struct wop_red *red);
 /* Bytes of shared memory that the address may reach: of all versions. */
 int64_t wshared_bytes(const struct wshared *shared);
 /*

@@ -66,6 +66,7 @@ static int64_t threads_together(enum wop_kind kind)
 		return WGMMA_THREADS;
 	case WOP_ld:
 	case WOP_st:
+	case WOP_red:
 	case WOP_cp_async:
 	case WOP_cp_async_commit:
 	case WOP_cp_async_wait:

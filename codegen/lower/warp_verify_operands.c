@@ -315,6 +315,8 @@ static int64_t access_bytes(const struct winst *inst)
 		return inst->as.ld.bytes;
 	case WOP_st:
 		return inst->as.st.bytes;
+	case WOP_red:
+		return inst->as.red.bytes;
 	case WOP_cp_async:
 		return inst->as.cp_async.bytes;
 	case WOP_ldmatrix:
@@ -501,6 +503,12 @@ void wverify_sizes(struct wverifier *verifier, const struct winst *inst)
 	case WOP_st:
 		check_number(verifier, is_one_of(inst->as.st.bytes, 1, 16), "bytes", inst->as.st.bytes);
 		check_bits(verifier, &inst->as.st.src, 8 * inst->as.st.bytes);
+		break;
+	case WOP_red:
+		check_number(verifier, is_one_of(inst->as.red.bytes, 2, 16), "bytes", inst->as.red.bytes);
+		check_number(verifier, inst->as.red.kind > ATOMIC_NONE && inst->as.red.kind <= ATOMIC_STORE,
+		             "kind", inst->as.red.kind);
+		check_bits(verifier, &inst->as.red.src, 8 * inst->as.red.bytes);
 		break;
 	case WOP_ldmatrix:
 		check_matrix(verifier, &inst->as.ldmatrix.dst, inst->as.ldmatrix.n_matrices,

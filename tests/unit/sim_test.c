@@ -112,6 +112,8 @@ struct finding_case {
 
 #define LOAD_A "ld x[0] <- A[tid] bytes=4 @1\n"
 #define ZERO_H "unroll for z in 8:\n    set h[z] <- 0.0f16 @1\n"
+#define ZERO_S "st s[tid * 4] <- x[0] bytes=4 @2\n"
+#define ADD_ALL "red s[tid % 2 * 4] <- x[0] bytes=4 kind=1 @3\n"
 #define COPY_IN "cp.async s[tid * 4] <- A[tid] bytes=4 @1\n"
 #define READ_NEXT "ld x[0] <- s[(tid + 1) % 64 * 4] bytes=4 @3\n"
 
@@ -131,6 +133,22 @@ static const struct finding_case finding_cases[] = {
 	{ LOAD_A "st s[tid // 2 * 4] <- x[0] bytes=4 @2\n", SIM_SHARED_RACE, 2, 2 },
 	{ LOAD_A "st s[tid * 4] <- x[0] bytes=4 @2\nshfl.xor x[1] <- x[0] mask=1\n" READ_NEXT,
 	  SIM_SHARED_RACE, 3, 2 },
+
+	/* Atomics meet atomics, but neither stores nor reads without a barrier. */
+	{ LOAD_A ZERO_S "barrier\n" ADD_ALL ADD_ALL, -1, 0, 0 },
+	{ LOAD_A ZERO_S "barrier\n" ADD_ALL "barrier\nld x[0] <- s[0] bytes=4 @4\n", -1, 0, 0 },
+	{ LOAD_A ZERO_S ADD_ALL, SIM_SHARED_RACE, 3, 2 },
+	{ LOAD_A ZERO_S "barrier\n" ADD_ALL "ld x[0] <- s[0] bytes=4 if tid == 63 @4\n",
+	  SIM_SHARED_RACE, 4, 3 },
+	{ LOAD_A ZERO_S "barrier\n" ADD_ALL "st s[0] <- x[0] bytes=4 if tid == 63 @4\n",
+	  SIM_SHARED_RACE, 4, 3 },
+	{ LOAD_A ZERO_S "barrier\nld x[0] <- s[0] bytes=4 @4\n" ADD_ALL, SIM_SHARED_RACE, 3, 4 },
+	{ LOAD_A ADD_ALL, SIM_UNINITIALISED, 3, 0 },
+	{ LOAD_A "red C[0] <- x[0] bytes=4 kind=1 @3\n", -1, 0, 0 },
+	{ LOAD_A "st C[tid] <- x[0] bytes=4 @2\nred C[0] <- x[0] bytes=4 kind=1 @3\n", SIM_GLOBAL_RACE,
+	  3, 2 },
+	{ LOAD_A "red C[0] <- x[0] bytes=4 kind=1 @3\nld x[0] <- C[0] bytes=4 if tid == 1 @4\n",
+	  SIM_GLOBAL_RACE, 4, 3 },
 
 	{ COPY_IN "cp.async.commit\ncp.async.wait n_pending=0\nbarrier\n" READ_NEXT, -1, 0, 0 },
 	{ COPY_IN "cp.async.commit\ncp.async.wait n_pending=0\n" READ_NEXT, SIM_SHARED_RACE, 3, 1 },

@@ -346,8 +346,20 @@ static void run_scan(struct ref *ref, const struct op_scan *op)
 	free(sums);
 }
 
+/* Barriers change nothing where every statement runs for all threads before the next. */
+static bool only_orders(const struct ref *ref, const struct op *op)
+{
+	const struct expr *call = op->kind == OP_evaluate ? op->as.evaluate.value : NULL;
+	const char *name =
+		call && call->kind == EXPR_CALL ? sym_text(ref->cx->names, call->as.callee) : "";
+
+	return !strcmp(name, "named_barrier_sync") || !strcmp(name, "sync_warp");
+}
+
 void ref_op(struct ref *ref, const struct op *op)
 {
+	if (only_orders(ref, op))
+		return;
 	switch (op->kind) {
 	case OP_copy:
 		run_copy(ref, &op->as.copy);

@@ -15,6 +15,10 @@ const struct expr *lower_expr(struct lower *l, const struct expr *e)
 
 static void lower_op(struct lower *l, struct stmt *stmt)
 {
+	if (stmt->as.op.kind == OP_evaluate) {
+		lower_evaluate(l, stmt);
+		return;
+	}
 	switch (stmt->as.op.kind) {
 	case OP_copy:
 		lower_copy(l, stmt);
@@ -440,6 +444,7 @@ static struct warp_program *lower_any(const struct schedule *schedule, bool is_p
 	tile_walk((struct block *)(uintptr_t)&solution->launch->body, mark_wgmma, &l);
 	lower_role(&l, (struct thread_range){ 0, l.warp->n_threads });
 	l.is_manual = lower_is_manual(solution->launch);
+	lower_find_numbered(&l, solution->launch);
 	for (uint32_t i = 0; i < n; i++)
 		if (in_registers(program->buffers.p[i]->scope) &&
 		    program->buffers.p[i]->launch == solution->launch->index)

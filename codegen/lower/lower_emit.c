@@ -273,6 +273,11 @@ static void fence_operands(struct lower *l)
 		meeting_point(l, WOP_fence_async);
 }
 
+void lower_met(struct lower *l)
+{
+	forget_hazards(l, roles_within(l, l->role));
+}
+
 void lower_barrier(struct lower *l)
 {
 	fence_operands(l);
@@ -280,10 +285,14 @@ void lower_barrier(struct lower *l)
 		meeting_point(l, WOP_barrier);
 	} else {
 		struct winst *inst = meeting_point(l, WOP_barrier_part);
-		inst->as.barrier_part.id = l->role;
+		if (!lower_barrier_number(l, l->role, &inst->as.barrier_part.id))
+			lower_error(l,
+			            "these threads need a barrier of their own, and the kernel itself uses "
+			            "barrier %d",
+			            (int)inst->as.barrier_part.id);
 		inst->as.barrier_part.n_threads = l->roles[l->role].n;
 	}
-	forget_hazards(l, roles_within(l, l->role));
+	lower_met(l);
 }
 
 void lower_written_barrier(struct lower *l)

@@ -44,7 +44,8 @@ struct lower {
 	struct thread_range roles[MAX_LOWER_ROLES]; /* groups of threads with work of their own */
 	uint32_t n_roles;                           /* the whole block is number 0 */
 	uint32_t role;                              /* whose work is being lowered */
-	bool is_manual;                             /* the kernel orders its groups of threads itself */
+	uint32_t taken_barriers; /* hardware barriers that the kernel names, a bit each */
+	bool is_manual;          /* the kernel orders its groups of threads itself */
 	struct map misplaced; /* node id -> node: barriers that not all threads of their role reach */
 	/* node id of an if -> node: whole groups of threads take its first, or its second, branch */
 	struct map role_branches[2];
@@ -104,6 +105,8 @@ void lower_before_read(struct lower *l, const struct wshared *shared);
 void lower_before_write(struct lower *l, const struct wshared *shared);
 void lower_did(struct lower *l, const struct wshared *shared, bool read, bool written, bool async);
 void lower_barrier(struct lower *l);
+/* The threads of the role have met: what they did before is ordered. */
+void lower_met(struct lower *l);
 /* A barrier that the kernel writes: it stays where it is, whoever comes there. */
 void lower_written_barrier(struct lower *l);
 /* Before a branch of the role `inner`, with these uses: what the whole role here must wait for. */
@@ -140,6 +143,12 @@ struct role_state {
 };
 bool lower_role_begin(struct lower *l, const struct stmt *stmt, struct role_state *before);
 void lower_role_end(struct lower *l, const struct role_state *before);
+/* The hardware barrier of a role; false when the kernel uses it, and for the whole block. */
+bool lower_barrier_number(const struct lower *l, uint32_t role, int64_t *id);
+/* Fills l->taken_barriers; the whole block is role 0 already. */
+void lower_find_numbered(struct lower *l, const struct launch *launch);
+/* T.sync_threads(id, count), T.sync_warp(). */
+void lower_evaluate(struct lower *l, const struct stmt *stmt);
 /* Does the kernel make its own barriers between groups of threads? */
 bool lower_is_manual(const struct launch *launch);
 

@@ -12,6 +12,7 @@
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>
+#include <string.h>
 
 uint32_t lower_role(struct lower *l, struct thread_range range)
 {
@@ -97,4 +98,80 @@ bool lower_is_manual(const struct launch *launch)
 
 	tile_walk((struct block *)(uintptr_t)&launch->body, visit_manual, &found);
 	return found;
+}
+
+/* ---- barriers that the kernel writes by number ---- */
+
+bool lower_barrier_number(const struct lower *l, uint32_t role, int64_t *id)
+{
+	*id = MAX_LOWER_ROLES - (int64_t)role;
+	return role > 0 && !(l->taken_barriers >> *id & 1);
+}
+
+static bool is_call_of(const struct lower *l, const struct stmt *stmt, const char *name)
+{
+	const struct expr *call = stmt->as.op.as.evaluate.value;
+
+	return call->kind == EXPR_CALL && strcmp(sym_text(l->cx->names, call->as.callee), name) == 0;
+}
+
+/* T.sync_threads(id, count): hardware barrier `id`, and the threads that meet there. */
+static bool numbered_barrier(const struct lower *l, const struct stmt *stmt, int64_t *id,
+                             int64_t *count)
+{
+	const struct expr *call = stmt->as.op.as.evaluate.value;
+
+	*count = l->roles[0].n;
+	return is_call_of(l, stmt, "named_barrier_sync") && call->n_args >= 1 &&
+	       expr_is_int(call->args[0], id) &&
+	       (call->n_args < 2 || expr_is_int(call->args[1], count));
+}
+
+static void visit_numbered(void *user, struct stmt *stmt)
+{
+	struct lower *l = user;
+	int64_t id, count;
+
+	if (stmt->kind == STMT_OP && stmt->as.op.kind == OP_evaluate &&
+	    numbered_barrier(l, stmt, &id, &count) && id >= 0 && id < MAX_LOWER_ROLES)
+		l->taken_barriers |= 1u << id;
+}
+
+void lower_find_numbered(struct lower *l, const struct launch *launch)
+{
+	tile_walk((struct block *)(uintptr_t)&launch->body, visit_numbered, l);
+}
+
+static void lower_numbered(struct lower *l, int64_t id, int64_t count)
+{
+	struct winst *inst;
+
+	if (id < 1 || id >= MAX_LOWER_ROLES) {
+		lower_error(l, "hardware barriers that a kernel may use have the numbers 1 to %d",
+		            MAX_LOWER_ROLES - 1);
+		return;
+	}
+	if (count != l->roles[l->role].n && !l->n_divergent) {
+		lower_error(l,
+		            "barrier %d waits for %d threads, %d come here: a barrier that several groups "
+		            "of threads share is not supported yet",
+		            (int)id, (int)count, (int)l->roles[l->role].n);
+		return;
+	}
+	inst = lower_inst(l, WOP_barrier_part);
+	inst->as.barrier_part.id = id;
+	inst->as.barrier_part.n_threads = count;
+	lower_met(l);
+}
+
+/* T.sync_warp() orders no more than the barriers that lowering puts where they are needed. */
+void lower_evaluate(struct lower *l, const struct stmt *stmt)
+{
+	int64_t id, count;
+
+	if (numbered_barrier(l, stmt, &id, &count))
+		lower_numbered(l, id, count);
+	else if (!is_call_of(l, stmt, "sync_warp"))
+		lower_error(l, "%s is known, but not supported yet for this target",
+		            op_title(l->cx, &stmt->as.op));
 }

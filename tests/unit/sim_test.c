@@ -205,6 +205,15 @@ static const struct finding_case finding_cases[] = {
 
 	{ "if tid < 32:\n    barrier @1\n", SIM_BARRIER, 1, 0 },
 	{ "barrier if tid != 5 @1\n", SIM_BARRIER, 1, 0 },
+	{ "if tid < 32:\n    barrier.part id=1 n_threads=32\n", -1, 0, 0 },
+	{ "if tid < 32:\n    barrier.part id=1 n_threads=64 @1\n", SIM_BARRIER, 1, 0 },
+	/* a barrier of the first warp orders that warp and no other */
+	{ LOAD_A "st s[tid * 4] <- x[0] bytes=4 @2\nif tid < 32:\n"
+	         "    barrier.part id=1 n_threads=32\n    ld x[0] <- s[124 - tid * 4] bytes=4 @3\n",
+	  -1, 0, 0 },
+	{ LOAD_A "st s[tid * 4] <- x[0] bytes=4 @2\nif tid < 32:\n"
+	         "    barrier.part id=1 n_threads=32\n    ld x[0] <- s[252 - tid * 4] bytes=4 @3\n",
+	  SIM_SHARED_RACE, 3, 2 },
 	{ "for i in 1 + tid % 2:\n    barrier @1\n", SIM_BARRIER, 1, 0 },
 	{ "set n[0] <- 0\nwhile n[0] < tid // 63 + 1:\n    set n[0] <- n[0] + 1\n    barrier @1\n",
 	  SIM_BARRIER, 1, 0 },

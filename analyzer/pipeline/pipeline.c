@@ -10,6 +10,9 @@
  * barrier T.copy(B[...], B_shared)    stage 0             issue the copies of k + 2 into version (k
  * + 2) % 3 T.gemm(A_shared, B_shared, C)  stage 2          gemm on version k % 3
  *
+ * On wgmma, with four stages or more and nothing but one gemm behind the copies, the product of an
+ * iteration goes on while the next begins: copies run one iteration less ahead then.
+ *
  * A copy may run ahead only when nothing in the loop can notice: its source is not written in the
  * loop, its target is written by this copy alone, is not read earlier in the body (that read wants
  * the last iteration's value) and not used outside the loop, and its addresses do not depend on
@@ -129,6 +132,30 @@ static bool is_async(const struct schedule_pass *pass, const struct stmt *stmt)
 	return is_shared_copy(stmt) && plan->has_plan && plan->as.copy.kind == COPY_CP_ASYNC;
 }
 
+/*
+ * May the product of an iteration go on while the next begins? It must be all that the loop does
+ * behind its copies, and with the version that it still reads at least two more have to be copied.
+ */
+static bool keeps_product(const struct schedule_pass *pass, const struct loop *loop,
+                          int64_t num_stages)
+{
+	enum { LEAST_STAGES = 4 };
+	uint32_t n_products = 0, n_others = 0;
+
+	for (uint32_t i = 0; i < loop->body.stmts.n; i++) {
+		const struct stmt *stmt = loop->body.stmts.p[i];
+		const struct stmt_plan *plan = &pass->solution->plans[stmt->id];
+		bool is_gemm = stmt->kind == STMT_OP && stmt->as.op.kind == OP_gemm;
+
+		if (is_gemm && plan->as.gemm.wgmma_n && !plan->as.gemm.a_is_fragment &&
+		    !stmt->as.op.as.gemm.clear_accum && !plan->conversions.n)
+			n_products++;
+		else if (!is_shared_copy(stmt))
+			n_others++;
+	}
+	return num_stages >= LEAST_STAGES && n_products == 1 && n_others == 0;
+}
+
 static void plan_loop(struct schedule_pass *pass, const struct stmt *stmt)
 {
 	const struct loop *loop = &stmt->as.loop;
@@ -139,13 +166,15 @@ static void plan_loop(struct schedule_pass *pass, const struct stmt *stmt)
 		pipeline.reason = why_not_pipelined(pass, loop);
 	if (pipeline.reason)
 		pipeline.num_stages = 1;
+	pipeline.in_flight = keeps_product(pass, loop, pipeline.num_stages);
+	pipeline.ahead = pipeline.num_stages - 1 - pipeline.in_flight;
 	for (int copies = 1; copies >= 0; copies--)
 		for (uint32_t i = 0; i < loop->body.stmts.n; i++) {
 			const struct stmt *child = loop->body.stmts.p[i];
 			bool ahead = pipeline.num_stages > 1 && is_shared_copy(child);
 			if (pipeline.num_stages > 1 ? ahead != (bool)copies : copies != 0)
 				continue;
-			struct pipeline_op op = { child, ahead ? 0 : pipeline.num_stages - 1, pipeline.ops.n,
+			struct pipeline_op op = { child, ahead ? 0 : pipeline.ahead, pipeline.ops.n,
 				                      is_async(pass, child) };
 			vec_push(pass->cx->arena, &pipeline.ops, op);
 		}

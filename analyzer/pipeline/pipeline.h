@@ -23,6 +23,12 @@ struct pipeline {
 	const struct stmt *loop;
 	int64_t num_stages; /* as applied; 1: nothing overlaps */
 	const char *reason; /* why fewer stages than written, else NULL */
+	/*
+	 * Iterations that copies run ahead: num_stages - 1, one less when the product of an iteration
+	 * goes on during the next.
+	 */
+	int64_t ahead;
+	bool in_flight;
 	vec_of(struct pipeline_op) ops;
 };
 

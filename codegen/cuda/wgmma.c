@@ -111,7 +111,8 @@ void cuda_wgmma_wait(struct cuda_writer *writer, const struct wop_wgmma_wait *wa
 {
 	cuda_use(writer, HELPER_wgmma_wait);
 	cuda_line(writer, "wgmma_wait(%d);", (int)wait->n_pending);
-	keep(writer, &wait->d);
+	if (!wait->n_pending)
+		keep(writer, &wait->d);
 }
 
 /* ---- macros ---- */

@@ -217,8 +217,8 @@ void lower_gemm(struct lower *l, struct stmt *stmt);
 /* A gemm with warpgroup instructions, its positions resolved; `a` is A in registers, else NULL. */
 void lower_wgmma(struct lower *l, const struct op_gemm *gemm, const struct gemm_plan *plan,
                  const struct wreg *a);
-/* Awaits what was left in flight, if anything. */
-void lower_wgmma_wait(struct lower *l);
+/* Awaits what was left in flight, if anything, but for the last `n_pending` groups. */
+void lower_wgmma_wait(struct lower *l, int64_t n_pending);
 void lower_reduce(struct lower *l, struct stmt *stmt);
 void lower_finalize(struct lower *l, struct stmt *stmt);
 void lower_scan(struct lower *l, struct stmt *stmt);

@@ -12,7 +12,8 @@
  *     cp.async.wait 0
  *
  * When the rest begins with a gemm on wgmma, its products are begun before the copies are issued
- * and awaited behind that.
+ * and awaited behind that, or, when it is all there is and there are versions enough, an iteration
+ * later: then copies run one iteration less ahead, into the version of two iterations before.
  *
  * Groups are committed also when there is nothing left to copy, so that the count of the wait holds
  * in every iteration.
@@ -256,7 +257,7 @@ static void steady_state(struct pipe *pipe, const struct var *var)
 {
 	struct lower *l = pipe->l;
 	const struct expr *k = expr_of_var(l->pool, var);
-	int64_t ahead = pipe->pipeline->num_stages - 1;
+	int64_t ahead = pipe->pipeline->ahead;
 	uint32_t next = 0;
 
 	wait_groups(pipe, ahead - 1);
@@ -266,7 +267,7 @@ static void steady_state(struct pipe *pipe, const struct var *var)
 		next = run_ops(pipe, k, 0, 1);
 	l->holds_wait = false;
 	issue_copies(pipe, expr_add_int(l->pool, k, ahead));
-	lower_wgmma_wait(l);
+	lower_wgmma_wait(l, pipe->pipeline->in_flight);
 	run_ops(pipe, k, next, UINT32_MAX);
 }
 
@@ -295,7 +296,7 @@ void lower_pipelined(struct lower *l, struct stmt *stmt)
 	if (!pipe.extent)
 		return;
 	before_prologue(&pipe);
-	for (int64_t k = 0; k < pipeline->num_stages - 1; k++)
+	for (int64_t k = 0; k < pipeline->ahead; k++)
 		issue_copies(&pipe, expr_int(l->pool, k));
 	depend_block(&uses, &stmt->as.loop.body);
 	struct wnode *node =
@@ -308,6 +309,7 @@ void lower_pipelined(struct lower *l, struct stmt *stmt)
 	l->span = stmt->span;
 	steady_state(&pipe, node->as.loop.var);
 	lower_close(l, outer);
+	lower_wgmma_wait(l, 0);
 	lower_merge_hazards(l, before);
 	set_versions(&pipe, NULL);
 	l->span = stmt->span;

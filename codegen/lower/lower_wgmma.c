@@ -93,16 +93,20 @@ static void whole(struct wregs *out, const struct lower *l, const struct wreg *r
 	*out = (struct wregs){ reg, expr_int(l->pool, 0), reg->n_slots };
 }
 
-void lower_wgmma_wait(struct lower *l)
+void lower_wgmma_wait(struct lower *l, int64_t n_pending)
 {
 	struct span span = l->span;
+	struct wop_wgmma_wait *wait;
 
 	if (!l->held)
 		return;
 	l->span = l->held_span;
-	whole(&lower_inst(l, WOP_wgmma_wait)->as.wgmma_wait.d, l, l->held);
+	wait = &lower_inst(l, WOP_wgmma_wait)->as.wgmma_wait;
+	whole(&wait->d, l, l->held);
+	wait->n_pending = n_pending;
 	l->span = span;
-	l->held = NULL;
+	if (!n_pending)
+		l->held = NULL;
 }
 
 void lower_wgmma(struct lower *l, const struct op_gemm *gemm, const struct gemm_plan *plan,
@@ -130,7 +134,7 @@ void lower_wgmma(struct lower *l, const struct op_gemm *gemm, const struct gemm_
 	l->held = operands.c;
 	l->held_span = l->span;
 	if (!l->holds_wait)
-		lower_wgmma_wait(l);
+		lower_wgmma_wait(l, 0);
 	if (!a)
 		lower_did(l, l->shared_of[gemm->a.buffer->id], true, false, false);
 	lower_did(l, l->shared_of[gemm->b.buffer->id], true, false, false);

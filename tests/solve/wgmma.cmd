@@ -26,3 +26,7 @@ try M=128 N=48 K=128 block_M=128 block_N=48 block_K=64 threads=128 square=True
 # More columns than an instruction has: several; K of one step; types without an instruction for this order.
 try M=64 N=320 K=32 block_M=64 block_N=320 block_K=16 threads=128
 try M=64 N=64 K=64 block_M=64 block_N=64 block_K=32 threads=128 dtype=bfloat16 trans_B=True
+# With four stages the product of an iteration goes on during the next, and copies run two ahead.
+try M=128 N=64 K=224 block_M=128 block_N=64 block_K=32 threads=128 stages=4
+$TL emit wgmma.tl --target sm_90a $(sets M=128 N=64 K=224 block_M=128 block_N=64 block_K=32 threads=128 stages=4) --stage=warp | grep wait
+$TL emit wgmma.tl --target sm_90a $(sets M=128 N=64 K=224 block_M=128 block_N=64 block_K=32 threads=128 stages=4) --stage=schedule | grep stage

@@ -406,6 +406,8 @@ int main(void)
 	               "M=64 N=64 K=160 block_M=64 block_N=64 block_K=32 num_stages=3", 1);
 	test_mutations(&check, "sm_90a", "examples/gemm_relu.tl",
 	               "M=128 N=64 K=96 block_M=128 block_N=64 block_K=32 num_stages=1", 2);
+	test_mutations(&check, "sm_90a", "tests/solve/wgmma.tl",
+	               "M=64 N=64 K=192 block_M=64 block_N=64 block_K=32 threads=128 stages=4", 1);
 	test_mutations(&check, "sm_90a", "tests/solve/gemm_types.tl",
 	               "M=64 N=64 K=64 a='fragment' ta=True", 1);
 	return check_end(&check);

@@ -8,7 +8,8 @@
 
 #include <assert.h>
 
-enum { MAX_TRIED = 5, MAX_FIXED_BUFFERS = 4 };
+/* Layouts tried for one buffer and, since each is a run of the model, for a launch. */
+enum { MAX_TRIED = 5, MAX_TRIALS = 8, MAX_FIXED_BUFFERS = 4 };
 
 struct proposal {
 	const struct layout *layout;
@@ -19,6 +20,7 @@ struct fixer {
 	struct parity *parity;
 	const struct assumed_data *assumed;
 	const struct layout *const *own;
+	uint32_t n_trials;
 };
 
 /* Excess of all accesses; -1 when some are not modelled. */
@@ -46,7 +48,7 @@ static int64_t excess_of(const struct access_table *table, const struct buffer *
 
 /* Excess of the launch when the buffer is annotated; -1 when TileLang refuses, or it is not known.
  */
-static int64_t try_layout(const struct fixer *fixer, const struct buffer *buffer,
+static int64_t try_layout(struct fixer *fixer, const struct buffer *buffer,
                           const struct layout *layout)
 {
 	struct pinfer *model = fixer->parity->model;
@@ -55,6 +57,8 @@ static int64_t try_layout(const struct fixer *fixer, const struct buffer *buffer
 	struct diag_list diags = model->cx->diags;
 	struct parity *trial;
 
+	if (fixer->n_trials++ >= MAX_TRIALS)
+		return -1;
 	model->cx->diags = (struct diag_list){ .arena = diags.arena };
 	annotated->annotation = layout;
 	trial = parity_tilelang(model->program, model->launch, model->target);
@@ -141,7 +145,7 @@ static const char *edit_text(struct pinfer *model, const struct buffer *buffer,
 }
 
 /* The proposal that leaves least; the first of equal ones. */
-static void fix_buffer(const struct fixer *fixer, const struct buffer *buffer)
+static void fix_buffer(struct fixer *fixer, const struct buffer *buffer)
 {
 	struct parity *parity = fixer->parity;
 	struct parity_fix fix = { .buffer = buffer, .excess = total_excess(&parity->accesses) };
@@ -168,7 +172,7 @@ static void fix_buffer(const struct fixer *fixer, const struct buffer *buffer)
 void parity_find_fixes(struct parity *parity, const struct layout *const *own,
                        const struct assumed_data *assumed)
 {
-	struct fixer fixer = { parity, assumed, own };
+	struct fixer fixer = { parity, assumed, own, 0 };
 	const struct pinfer *model = parity->model;
 	uint32_t n = 0;
 

@@ -23,6 +23,8 @@ struct replica_check {
 	uint8_t *times;   /* [origin * n_threads + thread]: after the shuffles */
 	int64_t *owners;  /* of the result element at hand */
 	int64_t *speaker; /* of each part of it, -1: nobody */
+	/* [thread * n_slots + slot]: which result element lives there, -1: none. */
+	int64_t *element;
 };
 
 enum { MAX_TIMES = 255 };
@@ -101,14 +103,51 @@ static void found(struct replica_check *r, const char *text)
 	            "%s", text);
 }
 
+/* Which result element each place holds. */
+static void find_elements(struct replica_check *r)
+{
+	int64_t index[MAX_RANK] = { 0 }, number = 0, n = r->n_threads * r->result->n_slots;
+
+	r->element = arena_array(r->check->cx->arena, int64_t, (size_t)n);
+	for (int64_t i = 0; i < n; i++)
+		r->element[i] = -1;
+	do {
+		for (int64_t c = 0; c < r->result->n_replicas; c++) {
+			struct place place = layout_at(r->result, index, c);
+			r->element[place.thread * r->result->n_slots + place.slot] = number;
+		}
+		number++;
+	} while (layout_next_index(r->result, index));
+}
+
+/* What comes to `thread` for the element in its slot is of that element, or of none. */
+static bool keeps_to_row(struct replica_check *r, int64_t thread, int64_t slot)
+{
+	int64_t n_slots = r->result->n_slots, mine = r->element[thread * n_slots + slot];
+
+	for (int64_t origin = 0; origin < r->n_threads; origin++) {
+		int64_t theirs = r->element[origin * n_slots + slot];
+		if (!r->times[origin * r->n_threads + thread] || theirs == mine || theirs < 0)
+			continue;
+		found(r, arena_printf(r->check->cx->arena,
+		                      "thread %lld combines what thread %lld holds of another result",
+		                      (long long)thread, (long long)origin));
+		return false;
+	}
+	return true;
+}
+
 /* Who owns the result element, and who speaks for each part of it. */
 static bool find_owners(struct replica_check *r, const int64_t *result_index)
 {
 	for (int64_t p = 0; p < r->plan->n_parts; p++)
 		r->speaker[p] = -1;
 	for (int64_t c = 0; c < r->result->n_replicas; c++) {
-		int64_t t = layout_at(r->result, result_index, c).thread;
+		struct place place = layout_at(r->result, result_index, c);
+		int64_t t = place.thread;
 		r->owners[c] = t;
+		if (!keeps_to_row(r, t, place.slot))
+			return false;
 		if (r->leader[t] && r->part[t] < r->plan->n_parts)
 			r->speaker[r->part[t]] = t;
 	}
@@ -207,6 +246,7 @@ static void check_plan(struct replica_check *r)
 	r->speaker = arena_array(arena, int64_t, (size_t)r->plan->n_parts);
 	find_parts(r, first_lane);
 	exchange(r, first_lane);
+	find_elements(r);
 	check_rows(r);
 }
 

@@ -4,7 +4,10 @@
  */
 #include "tests/unit/check.h"
 
+#include "analyzer/check/check.h"
+#include "analyzer/pipeline/pipeline.h"
 #include "analyzer/solve/access.h"
+#include "codegen/lower/lower.h"
 
 #include <stdlib.h>
 
@@ -900,6 +903,70 @@ static void test_elementwise(struct check *check)
 	maker_close(&m);
 }
 
+/* ---- a broken exchange is found ---- */
+
+/* How the property came out; `breaks` changes the plan of the reduction before. */
+struct exchange {
+	int64_t rows, width, threads;
+	int64_t toggled_bits; /* of the shuffles */
+	int64_t parts;        /* 0: as planned */
+	enum property_status want;
+};
+
+static void test_exchange(struct check *check, const struct exchange *e)
+{
+	struct maker m;
+	struct buffer *x, *y, *x_local, *total;
+	struct stmt *sum;
+	const struct solution *solution;
+	const struct schedule *schedule;
+	struct property_list list = { { 0 } };
+
+	maker_open(&m, check, e->threads, 1, 1);
+	x = buffer(&m, SCOPE_GLOBAL, "x", DTYPE_F32, EXTENTS(e->rows, e->width));
+	y = buffer(&m, SCOPE_GLOBAL, "y", DTYPE_F32, EXTENTS(e->rows, 0));
+	x_local = buffer(&m, SCOPE_FRAGMENT, "x_local", DTYPE_F32, EXTENTS(e->rows, e->width));
+	total = buffer(&m, SCOPE_FRAGMENT, "total", DTYPE_F32, EXTENTS(e->rows, 0));
+	copy(&m, whole(&m, x), whole(&m, x_local));
+	sum = reduce(&m, x_local, total, 1);
+	copy(&m, whole(&m, total), whole(&m, y));
+	solution = solve_ok(&m);
+	if (!CHECK(check, solution != NULL))
+		return;
+	struct reduce_plan *plan = &solution->plans[sum->id].as.reduce;
+	schedule = schedule_make(solution);
+	const struct warp_program *warp = lower_launch(schedule);
+	plan->lane_mask_bits ^= e->toggled_bits;
+	if (e->parts)
+		plan->n_parts = e->parts;
+	check_launch(schedule, warp, &list);
+	for (uint32_t i = 0; i < list.items.n; i++) {
+		if (list.items.p[i].name != PROPERTY_REPLICAS)
+			continue;
+		CHECK_INT(check, list.items.p[i].status, e->want);
+		if (getenv("SHOW"))
+			printf("bits 0x%x, %d parts: %s\n", (unsigned)plan->lane_mask_bits, (int)plan->n_parts,
+			       list.items.p[i].detail);
+	}
+	maker_close(&m);
+}
+
+static void test_exchanges(struct check *check)
+{
+	static const struct exchange cases[] = {
+		{ 8, 128, 128, 0, 0, PROPERTY_PROVED },
+		{ 8, 100, 48, 0, 0, PROPERTY_PROVED },
+		{ 8, 128, 128, 1, 0, PROPERTY_VIOLATED },  /* half of the lanes are left out */
+		{ 8, 128, 128, 16, 0, PROPERTY_VIOLATED }, /* another row's lanes come in */
+		{ 1, 4096, 128, 0, 0, PROPERTY_PROVED },
+		{ 1, 4096, 128, 8, 0, PROPERTY_VIOLATED }, /* half of the lanes are left out */
+		{ 1, 4096, 128, 0, 5, PROPERTY_VIOLATED }, /* a part that nobody writes is read */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		test_exchange(check, &cases[i]);
+}
+
 int main(void)
 {
 	struct check check = { 0 };
@@ -918,5 +985,6 @@ int main(void)
 	test_neighbour(&check);
 	test_gamma(&check);
 	test_elementwise(&check);
+	test_exchanges(&check);
 	return check_end(&check);
 }

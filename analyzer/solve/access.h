@@ -221,6 +221,26 @@ uint32_t access_scan_levels(const struct layout *layout, int64_t dim, struct sca
 const struct expr *access_first_replica(struct access_space *space, const struct layout *layout);
 
 /*
+ * A conversion within warps, in rounds: in each, every lane gives one word of `per` slots and takes
+ * the word that another lane gives. Words are numbered slot / per. -1: nothing.
+ */
+struct shuffle_plan {
+	int64_t per, n_threads;
+	int64_t n_rounds;
+	int16_t *give, *lane, *take; /* by [round * n_threads + thread]: a word of `from`, the lane that
+	                                is read, a word of `to` */
+	int64_t n_words;             /* of `to` a thread */
+	int16_t *own; /* by [word of `to` * n_threads + thread]: a word of `from` that the thread has */
+	int64_t n_sets; /* moves between registers that go with the shuffles */
+	double cost;    /* cycles a block */
+};
+/* False when an element leaves its warp, or a warp is not whole. */
+bool access_shuffle(struct access_space *space, const struct conversion *conversion,
+                    struct shuffle_plan *plan);
+/* Different words among `n` threads' and whether some have none. */
+int64_t shuffle_values(const int16_t *words, int64_t n, bool *has_none);
+
+/*
  * The iteration space of a copy: its dimensions of extent > 1 (at least one), in order, as loop
  * variables; `src_index` and `dst_index` give both sides' indices in them (region mins included).
  */

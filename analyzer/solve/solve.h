@@ -87,6 +87,7 @@ struct gemm_plan {
 /* How a fragment gets from one layout to another. */
 enum conversion_kind {
 	CONVERT_REGISTERS, /* every thread has what it needs, in other registers */
+	CONVERT_SHUFFLE,   /* every warp has what it needs: rounds of shuffles */
 	CONVERT_SHARED,    /* stored to a workspace in shared memory, a barrier, loaded again */
 };
 
@@ -100,7 +101,8 @@ struct conversion {
 	int64_t workspace_bytes;
 	int64_t wavefronts, ideal; /* stores and loads of one block, once */
 	int64_t n_barriers;
-	double cost; /* cycles a block, once */
+	int64_t n_rounds, n_sets; /* CONVERT_SHUFFLE: shuffles and moves of a warp, once */
+	double cost;              /* cycles a block, once */
 };
 
 /*

@@ -74,14 +74,29 @@ static bool convert_in_registers(struct solver *solver, struct conversion *conve
 	return true;
 }
 
+static bool convert_by_shuffles(struct solver *solver, struct conversion *conversion)
+{
+	struct shuffle_plan plan;
+
+	if (!access_shuffle(&solver->access, conversion, &plan))
+		return false;
+	conversion->kind = CONVERT_SHUFFLE;
+	conversion->n_rounds = plan.n_rounds;
+	conversion->n_sets = plan.n_sets;
+	conversion->cost = plan.cost;
+	return true;
+}
+
 static bool find_conversion(struct solver *solver, struct conversion *conversion)
 {
-	bool end = false;
+	struct conversion shuffled = *conversion;
+	bool end = false, shuffles;
 
 	if (convert_in_registers(solver, conversion))
 		return true;
 	if (dtype_bits(conversion->buffer->type) % 8 != 0)
 		return false;
+	shuffles = convert_by_shuffles(solver, &shuffled);
 	conversion->kind = CONVERT_SHARED;
 	conversion->n_barriers = 2;
 	conversion->workspace = NULL;
@@ -93,7 +108,9 @@ static bool find_conversion(struct solver *solver, struct conversion *conversion
 		if (conversion->workspace && conversion->wavefronts == conversion->ideal)
 			break;
 	}
-	return conversion->workspace != NULL;
+	if (shuffles && (!conversion->workspace || shuffled.cost < conversion->cost))
+		*conversion = shuffled;
+	return shuffles || conversion->workspace != NULL;
 }
 
 struct known_conversion {

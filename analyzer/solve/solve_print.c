@@ -118,6 +118,11 @@ static void print_conversions(struct buf *out, const struct solution *solution,
 
 		if (conversion->kind == CONVERT_REGISTERS)
 			buf_line(out, "converts %s between registers%s", name, when);
+		else if (conversion->kind == CONVERT_SHUFFLE)
+			buf_line(out,
+			         "converts %s%s by %" PRId64 " shuffles and %" PRId64
+			         " moves of a warp, cost %.0f",
+			         name, when, conversion->n_rounds, conversion->n_sets, conversion->cost);
 		else
 			buf_line(out,
 			         "converts %s%s through %" PRId64 " bytes of shared memory, %" PRId64

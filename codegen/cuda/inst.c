@@ -335,6 +335,23 @@ static void print_slot(struct cuda_writer *writer, const struct winst *inst,
 	line_of(writer, &text);
 }
 
+/* The slots of one 32-bit register, which move together. */
+static void print_word_shuffle(struct cuda_writer *writer, const struct wop_shfl_idx *shfl)
+{
+	struct buf text = { 0 };
+
+	buf_printf(&text, "%s[", cuda_reg_name(writer, shfl->dst.reg));
+	cuda_unit_index(writer, &text, &shfl->dst, 32);
+	buf_text(&text, "] = __shfl_sync(");
+	member_mask(writer, &text);
+	buf_printf(&text, ", %s[", cuda_reg_name(writer, shfl->src.reg));
+	cuda_unit_index(writer, &text, &shfl->src, 32);
+	buf_text(&text, "], ");
+	cuda_value(writer, &text, shfl->lane, LEVEL_ANY);
+	buf_text(&text, ");");
+	line_of(writer, &text);
+}
+
 /* Once for each slot: written out when they are few, else as an unrolled loop. */
 static void print_slots(struct cuda_writer *writer, const struct winst *inst)
 {
@@ -342,6 +359,11 @@ static void print_slots(struct cuda_writer *writer, const struct winst *inst)
 	int64_t n = inst->kind == WOP_set ? inst->as.set.dst.n : inst->as.shfl_xor.dst.n;
 	struct var *var;
 
+	if (inst->kind == WOP_shfl_idx && n > 1 &&
+	    n == cuda_slots_per_word(inst->as.shfl_idx.dst.reg->type)) {
+		print_word_shuffle(writer, &inst->as.shfl_idx);
+		return;
+	}
 	if (n <= MAX_WRITTEN_OUT) {
 		for (int64_t i = 0; i < n; i++)
 			print_slot(writer, inst, expr_int(writer->pool, i));

@@ -81,6 +81,8 @@ static bool move_elements(struct lower *l, const struct move *move, const struct
 	switch (move->conversion->kind) {
 	case CONVERT_REGISTERS:
 		return move_registers(l, move);
+	case CONVERT_SHUFFLE:
+		return lower_shuffles(l, move->conversion, move->from, move->to);
 	case CONVERT_SHARED:
 		break;
 	}

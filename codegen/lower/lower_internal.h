@@ -196,6 +196,12 @@ void lower_convert_end(struct lower *l, const struct stmt *stmt,
  * alone. */
 const struct expr *lower_condition(struct lower *l, const struct stmt *stmt, const struct expr *e);
 
+/* ---- lower_shuffle.c ---- */
+
+/* Moves all elements from one register array to the other by a CONVERT_SHUFFLE. */
+bool lower_shuffles(struct lower *l, const struct conversion *conversion, const struct wreg *from,
+                    const struct wreg *to);
+
 /* ---- lower_unroll.c ---- */
 
 /* How a loop that is no T.Parallel is lowered; `extent` is its lowered trip count. */

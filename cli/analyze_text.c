@@ -410,6 +410,44 @@ static void accesses(struct text *text)
 	table_print(text->out, &table, text->colour);
 }
 
+static void conversion_row(struct text *text, struct table *table, const struct stmt_plan *plan,
+                           const struct conversion *conversion)
+{
+	table_addf(table, STYLE_DIM, "%u", describe_line(text->compile, plan->stmt->span));
+	table_add(table, STYLE_PLAIN, sym_text(text->compile->cx.names, conversion->buffer->name));
+	table_add(table, STYLE_PLAIN, conversion->is_after ? "after" : "before");
+	table_add(table, STYLE_PLAIN, conversion_kind_text(conversion->kind));
+	table_add(table, STYLE_PLAIN, count_text(text->arena, conversion->workspace_bytes));
+	table_add(table, STYLE_PLAIN, count_text(text->arena, conversion->wavefronts));
+	table_add(table, STYLE_PLAIN, count_text(text->arena, conversion->ideal));
+	table_add(table, STYLE_PLAIN, count_text(text->arena, conversion->n_barriers));
+	table_add(table, STYLE_PLAIN, count_text(text->arena, conversion->n_rounds));
+	table_add(table, STYLE_PLAIN, count_text(text->arena, (int64_t)conversion->cost));
+}
+
+/* Fragments that statements touch in another layout than they live in. */
+static void conversions(struct text *text)
+{
+	static const char *const columns[] = {
+		"line",       "buffer", "when",     "kind",     "bytes",
+		"wavefronts", "ideal",  "barriers", "shuffles", "cycles"
+	};
+	const struct solution *solution = text->launch->solution;
+	struct table table;
+	uint32_t n = 0;
+
+	table_init(&table, text->arena, "rlllrrrrrr");
+	for (uint32_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		table_add(&table, STYLE_DIM, columns[i]);
+	for (uint32_t s = 0; s < solution->program->n_stmts; s++)
+		for (uint32_t c = 0; c < solution->plans[s].conversions.n; c++, n++)
+			conversion_row(text, &table, &solution->plans[s], &solution->plans[s].conversions.p[c]);
+	if (n == 0)
+		return;
+	heading(text, "Conversions between layouts", "of one block, each time");
+	table_print(text->out, &table, text->colour);
+}
+
 /* A gemm's instruction and how its warps share the tile. */
 static void gemm(void *user, struct stmt *stmt)
 {
@@ -573,8 +611,10 @@ static void launch_sections(struct text *text)
 
 	buffers(text);
 	accesses(text);
-	if (text->launch->solution)
+	if (text->launch->solution) {
+		conversions(text);
 		tile_walk((struct block *)(uintptr_t)&text->launch->launch->body, gemm, text);
+	}
 	for (uint32_t i = 0; schedule && i < schedule->pipelines.n; i++)
 		pipeline(text, &schedule->pipelines.p[i]);
 	budget(text);

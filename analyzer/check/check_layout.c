@@ -403,7 +403,7 @@ static void check_accumulator(struct check *check, const struct stmt *stmt,
                               const struct gemm_plan *plan)
 {
 	const struct buffer *buffer = stmt->as.op.as.gemm.c.buffer;
-	const struct layout *layout = check->solution->buffers[buffer->id].layout;
+	const struct layout *layout = layout_seen(check, stmt, buffer);
 
 	for (int64_t i = 0; i < plan->m; i++)
 		for (int64_t j = 0; j < plan->n; j++) {

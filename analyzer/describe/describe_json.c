@@ -240,6 +240,53 @@ static void json_gemms(struct json *json, const struct compile *compile)
 	json_end(json);
 }
 
+/* ---- conversions ---- */
+
+static void json_conversion(struct json *json, const struct compile *compile,
+                            const struct launch_result *launch, const struct stmt_plan *plan,
+                            const struct conversion *conversion)
+{
+	json_object(json);
+	json_kint(json, "line", describe_line(compile, plan->stmt->span));
+	json_kstring(json, "buffer", sym_text(compile->cx.names, conversion->buffer->name));
+	json_kstring(json, "kind", conversion_kind_text(conversion->kind));
+	json_kstring(json, "when", conversion->is_after ? "after" : "before");
+	json_kint(json, "bytes", conversion->workspace_bytes);
+	json_kint(json, "wavefronts", conversion->wavefronts);
+	json_kint(json, "ideal", conversion->ideal);
+	json_kint(json, "barriers", conversion->n_barriers);
+	json_kint(json, "shuffles", conversion->n_rounds);
+	json_kint(json, "cycles", (int64_t)conversion->cost);
+	json_launch(json, launch);
+	json_end(json);
+}
+
+/* In program order, launch after launch; the key is there when there are any. */
+static void json_conversions(struct json *json, const struct compile *compile)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < compile->launches.n; i++) {
+		const struct launch_result *launch = compile->launches.p[i];
+		uint32_t n = launch->solution ? launch->solution->program->n_stmts : 0;
+
+		for (uint32_t s = 0; s < n; s++) {
+			const struct stmt_plan *plan = &launch->solution->plans[s];
+
+			for (uint32_t c = 0; c < plan->conversions.n; c++) {
+				if (!any) {
+					json_key(json, "conversions");
+					json_array(json);
+				}
+				any = true;
+				json_conversion(json, compile, launch, plan, &plan->conversions.p[c]);
+			}
+		}
+	}
+	if (any)
+		json_end(json);
+}
+
 /* ---- the rest ---- */
 
 /* A row of "pipelines"; an op of stage s of iteration k runs in iteration k + s. */
@@ -457,6 +504,7 @@ void describe_json(struct json *json, const struct compile *compile)
 	json_launches(json, compile);
 	json_buffers(json, compile);
 	json_gemms(json, compile);
+	json_conversions(json, compile);
 	json_pipelines(json, compile);
 	json_accesses(json, compile);
 	json_targets(json, compile);

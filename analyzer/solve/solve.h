@@ -157,6 +157,8 @@ struct stmt_plan {
 	} as;
 	vec_of(struct conversion) conversions; /* in this order, before and after the statement */
 };
+/* "registers", "shuffle", "shared". */
+const char *conversion_kind_text(enum conversion_kind kind);
 /* The statement's first conversion of the buffer; NULL: it is touched where it lives. */
 const struct conversion *plan_conversion(const struct stmt_plan *plan, const struct buffer *buffer);
 /* The layout in which a converted buffer is while the statement runs; NULL: the one in which it

@@ -170,12 +170,19 @@ static bool visit_way(struct solver *solver, const struct touch *touch, bool is_
 	       visitor->visit(solver, touch->stmt, &conversion, visitor->user);
 }
 
+/* A copy that a thread cannot hold is none: an element of a large tile in every thread. */
+static bool fits_registers(const struct solver *solver, const struct touch *touch)
+{
+	return touch->layout->n_slots * (int64_t)dtype_bits(touch->buffer->type) <=
+	       32 * solver->target->registers_thread_max;
+}
+
 static bool visit_touch(struct solver *solver, const struct touch *touch,
                         const struct conversion_visitor *visitor)
 {
 	const struct layout *home = solver->fragment_layout[touch->buffer->id];
 
-	if (!home || !touch->layout)
+	if (!home || !touch->layout || !fits_registers(solver, touch))
 		return false;
 	if (layout_equal(home, touch->layout, NULL))
 		return true;

@@ -143,8 +143,19 @@ static void explain_owner(struct solver *solver, const struct mismatch *mismatch
 		diag_note(&solver->cx->diags, mismatch->fragment_from->span,
 		          "%s lives as %s because of this", name_of(solver, use->buffer),
 		          layout_text(solver, mismatch->fragment));
-	diag_note(&solver->cx->diags, mismatch->space->stmt->span, "the loop runs as %s",
-	          layout_text(solver, mismatch->space_layout));
+	if (mismatch->space->kind == SPACE_SCALAR)
+		diag_note(
+			&solver->cx->diags, mismatch->space->stmt->span,
+			"outside T.Parallel every thread runs the statement, and needs its own copy of %s",
+			name_of(solver, use->buffer));
+	else
+		diag_note(&solver->cx->diags, mismatch->space->stmt->span, "the loop runs as %s",
+		          layout_text(solver, mismatch->space_layout));
+	if (mismatch->space->kind == SPACE_SCALAR)
+		diag_help(
+			&solver->cx->diags,
+			"copy %s to shared memory and read the element there, or read it in a T.Parallel loop",
+			name_of(solver, use->buffer));
 	solve_suggest(solver, use->buffer);
 	add_conflict(solver, mismatch->fragment_from);
 	add_conflict(solver, mismatch->space->constraint);

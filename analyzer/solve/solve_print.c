@@ -106,6 +106,19 @@ static void print_reduce(struct buf *out, const struct reduce_plan *reduce)
 	print_layout_line(out, "result ", reduce->result);
 }
 
+const char *conversion_kind_text(enum conversion_kind kind)
+{
+	switch (kind) {
+	case CONVERT_REGISTERS:
+		return "registers";
+	case CONVERT_SHUFFLE:
+		return "shuffle";
+	case CONVERT_SHARED:
+		return "shared";
+	}
+	return "";
+}
+
 static void print_conversions(struct buf *out, const struct solution *solution,
                               const struct stmt_plan *plan)
 {

@@ -46,9 +46,10 @@ struct part {
 	bool changed;
 };
 
+/* A statement that a trial can leave out. */
 static bool is_unit(const struct stmt *stmt)
 {
-	return stmt->kind == STMT_OP ||
+	return stmt->kind == STMT_OP || stmt->kind == STMT_LET || stmt->kind == STMT_STORE ||
 	       (stmt->kind == STMT_LOOP && stmt->as.loop.kind == LOOP_PARALLEL);
 }
 
@@ -73,6 +74,25 @@ static void visit_part(void *user, struct stmt *stmt)
 			part->fragments[uses.uses.p[i].buffer->id] = true;
 }
 
+/* Units of a block and of those in it; a parallel loop's body is part of the loop. Nesting is that
+ * of the tile program, which the front end bounds. */
+static void visit_parts(struct part *part, const struct block *block)
+{
+	for (uint32_t i = 0; i < block->stmts.n; i++) {
+		struct stmt *stmt = block->stmts.p[i];
+
+		visit_part(part, stmt);
+		if (stmt->kind == STMT_LOOP && stmt->as.loop.kind != LOOP_PARALLEL)
+			visit_parts(part, &stmt->as.loop.body);
+		if (stmt->kind == STMT_WHILE)
+			visit_parts(part, &stmt->as.while_.body);
+		if (stmt->kind == STMT_IF) {
+			visit_parts(part, &stmt->as.if_.then);
+			visit_parts(part, &stmt->as.if_.otherwise);
+		}
+	}
+}
+
 static struct part find_part(struct solver *solver, const struct buffer *buffer)
 {
 	struct part part = {
@@ -85,7 +105,7 @@ static struct part find_part(struct solver *solver, const struct buffer *buffer)
 	part.fragments[buffer->id] = true;
 	while (part.changed) {
 		part.changed = false;
-		tile_walk((struct block *)(uintptr_t)&solver->launch->body, visit_part, &part);
+		visit_parts(&part, &solver->launch->body);
 	}
 	return part;
 }
@@ -105,7 +125,9 @@ static void minimize(struct part *part)
 
 static const char *stmt_text(const struct stmt *stmt)
 {
-	return stmt->kind == STMT_OP ? op_info(stmt->as.op.kind)->name : "T.Parallel";
+	return stmt->kind == STMT_OP     ? op_info(stmt->as.op.kind)->name
+	       : stmt->kind == STMT_LOOP ? "T.Parallel"
+	                                 : "the statement";
 }
 
 /* In program order, by line. */

@@ -1,0 +1,1 @@
+$TL analyze many_elements.tl --no-db > /dev/null

@@ -1,0 +1,1 @@
+$TL run shuffle.tl --set dtype=float32 --sim --check && $TL run shuffle.tl --set N=40 --set dtype=float32 --sim --check && $TL emit shuffle.tl --set dtype=float32 --stage=solution | grep -A 2 convert && $TL emit shuffle.tl --set dtype=float32 --stage=cuda | grep -m 4 shfl

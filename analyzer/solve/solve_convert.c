@@ -182,10 +182,12 @@ static bool visit_touch(struct solver *solver, const struct touch *touch,
 {
 	const struct layout *home = solver->fragment_layout[touch->buffer->id];
 
-	if (!home || !touch->layout || !fits_registers(solver, touch))
+	if (!home || !touch->layout)
 		return false;
 	if (layout_equal(home, touch->layout, NULL))
 		return true;
+	if (!fits_registers(solver, touch))
+		return false;
 	return (!touch->before || visit_way(solver, touch, false, visitor)) &&
 	       (!touch->after || visit_way(solver, touch, true, visitor));
 }

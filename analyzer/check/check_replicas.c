@@ -231,7 +231,9 @@ static void check_plan(struct replica_check *r)
 	int64_t *first_lane;
 
 	r->n_threads = (int64_t)n;
-	r->result = r->check->solution->buffers[r->dst->id].layout;
+	r->result = plan_layout(&r->check->solution->plans[r->stmt->id], r->dst);
+	if (!r->result)
+		r->result = r->check->solution->buffers[r->dst->id].layout;
 	if (!is_small(r)) {
 		check_found(r->check,
 		            (struct finding){ PROPERTY_REPLICAS, PROPERTY_NOT_PROVED, r->stmt->span, "" },

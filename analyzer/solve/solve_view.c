@@ -290,5 +290,5 @@ const struct layout *solve_partition_from(struct solver *solver, const struct sp
 			return NULL;
 	}
 	return solve_project(solver, without_high_slots(solver, fragment, dims, space->rank),
-	                      space->rank, dims);
+	                     space->rank, dims);
 }

@@ -2,10 +2,11 @@
  * Conversions between random fragment layouts.
  *
  * Each case is a kernel that copies a tile into one fragment, that into a second one, and that out
- * again, where T.annotate_layout gives both fragments layouts drawn at random: mixed radix digits in
- * any order, extents that are no powers of two, replicas. What comes out must be what went in, bit
- * by bit, and the simulator must find neither a race nor a value that nothing wrote. Both forms must
- * occur, and pairs that need none: the same threads with other slots. The reference knows no layouts.
+ * again, where T.annotate_layout gives both fragments layouts drawn at random: mixed radix digits
+ * in any order, extents that are no powers of two, replicas. What comes out must be what went in,
+ * bit by bit, and the simulator must find neither a race nor a value that nothing wrote. Shuffles
+ * and shared memory must both occur, and pairs that need neither: the same threads with other
+ * slots. The reference knows no layouts.
  */
 #include "analyzer/compile.h"
 #include "sim/compare.h"

@@ -10,20 +10,11 @@
 
 enum { MAX_BLOCK_THREADS = 1024 };
 
-/* Registers a thread can have: the target's limit, and its share of the block's register file in
- * steps of 8 (256 a warp). */
-static int64_t registers_limit(const struct target *target, int64_t n_threads)
-{
-	int64_t n_warps = (n_threads + 31) / 32, share = target->registers_sm / n_warps / 256 * 8;
-
-	return share < target->registers_thread_max ? share : target->registers_thread_max;
-}
-
 /* More register slots than a thread has: no error, the assembler may overlay or spill them. */
 static void check_registers(struct check *check)
 {
 	const struct target *target = check->solution->target;
-	int64_t limit = registers_limit(target, check->warp->n_threads);
+	int64_t limit = target_thread_registers(target, check->warp->n_threads);
 	int64_t estimate = warp_registers_estimate(check->warp);
 
 	if (estimate > limit)

@@ -118,10 +118,19 @@ static const char *why_not_form(const struct solver *solver, const struct gemm_u
 	return why_not_major(solver, gemm);
 }
 
+/* 32-bit registers of a thread that hold its part of the accumulator. */
+static int64_t accumulator_registers(const struct solver *solver, const struct gemm_plan *plan)
+{
+	int64_t bits = (int64_t)dtype_bits(mma_shape_info(plan->shape)->d);
+
+	return plan->m * plan->n / solver->n_threads * bits / 32;
+}
+
 static const char *plan_grid(struct solver *solver, enum gemm_policy policy, struct gemm_use *use)
 {
 	struct gemm_plan *plan = &use->plan;
 	bool is_integer = mma_shape_info(plan->shape)->d.kind == TYPE_INT;
+	int64_t limit = target_thread_registers(solver->target, launch_n_threads(solver->launch));
 
 	if (!solve_group_grid(solver, policy, plan))
 		return arena_printf(solver->arena,
@@ -132,6 +141,11 @@ static const char *plan_grid(struct solver *solver, enum gemm_policy policy, str
 	if (!plan->wgmma_n)
 		return arena_printf(solver->arena, "no instruction has N=%" PRId64 " of this type",
 		                    plan->n / plan->warps_n);
+	if (accumulator_registers(solver, plan) + WARP_TEMPORARIES > limit)
+		return arena_printf(solver->arena,
+		                    "an accumulator in flight cannot leave its %" PRId64
+		                    " registers, a thread has %" PRId64,
+		                    accumulator_registers(solver, plan), limit);
 	for (int which = 0; which < 2; which++) {
 		const struct op_gemm *gemm = &use->stmt->as.op.as.gemm;
 
@@ -183,7 +197,7 @@ static void try_choice(struct choice *choice, const bool *no_wgmma)
 {
 	const struct solver *solver = choice->solver;
 	struct trial trial = { .strict = solver->options.strict };
-	struct solver again = { .no_wgmma = no_wgmma };
+	struct solver again = { .no_wgmma = no_wgmma, .memo = solver->memo };
 	struct cx *quiet = arena_new(solver->cx->arena, struct cx);
 	double cost;
 

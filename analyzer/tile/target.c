@@ -144,6 +144,14 @@ static int64_t blocks_by_registers(const struct target *target, int64_t n_warps,
 }
 
 /* Of the four limits the tightest counts. A block that needs more than it may have fits 0 times. */
+int64_t target_thread_registers(const struct target *target, int64_t n_threads)
+{
+	int64_t n_warps = (n_threads + LANES - 1) / LANES;
+	int64_t share = target->registers_sm / n_warps / 256 * 8;
+
+	return share < target->registers_thread_max ? share : target->registers_thread_max;
+}
+
 struct occupancy target_occupancy(const struct target *target, int64_t n_threads,
                                   int64_t registers_thread, int64_t shared_bytes)
 {

@@ -34,6 +34,9 @@ struct occupancy {
 };
 const char *occupancy_limiter_text(
 	enum occupancy_limiter limiter); /* "shared", "registers", "threads", "blocks" */
+/* Registers a thread of a block can have: the target's limit, and its share of the block's register
+ * file in steps of 8 (256 a warp). */
+int64_t target_thread_registers(const struct target *target, int64_t n_threads);
 struct occupancy target_occupancy(const struct target *target, int64_t n_threads,
                                   int64_t registers_thread, int64_t shared_bytes);
 

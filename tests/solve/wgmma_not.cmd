@@ -14,3 +14,6 @@ why sm_90a gemm_types.tl K=24
 why sm_90a annotate.tl layout=linear
 why sm_80 gemm.tl
 why sm_100 gemm.tl
+# An accumulator in flight cannot be spilled: 128 registers of the 128 that a thread of 512 has are too many.
+$TL emit gemm.tl --stage=solution --target sm_90a --set block_M=256 --set block_N=256 --set block_K=64 --set threads=512 --set policy=FullRow |
+	grep -e "in flight" -e "mma\.m16"

@@ -8,7 +8,7 @@ ROOT=$(cd "$(dirname "$0")/.." && pwd)
 BUILD=${BUILD:-$ROOT/build}
 REPEATS=${REPEATS:-5}
 BENCH=$BUILD/bench/solve_bench
-make -s -C "$ROOT" "$BENCH"
+make -s -C "$ROOT" BUILD="$BUILD" "$BENCH"
 
 [ $# -gt 0 ] || set -- "$ROOT"/examples/*.tl
 "$BENCH" --repeats "$REPEATS" "$@" > "$BUILD/bench/solve.txt"

@@ -4,8 +4,8 @@
  *     with T.ws(1):                    if 128 <= tx < 256
  *         T.gemm(A, B, C)              4 warps, threads 128 .. 255; C lives in these alone
  *
- * A condition on the thread number alone that a run of whole warps satisfies makes a role. What runs
- * in a role is partitioned over its threads, counted from its first one; so are the layouts of
+ * A condition on the thread number alone that a run of whole warps satisfies makes a role. What
+ * runs in a role is partitioned over its threads, counted from its first one; so are the layouts of
  * its fragments. A component (spaces that share fragments) has one role. A fill is done by
  * whoever has the fragment, since the others would fill registers that nobody reads.
  */

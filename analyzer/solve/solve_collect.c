@@ -188,6 +188,22 @@ static bool stores_many(const struct space *space, const struct use *use, const 
 	return false;
 }
 
+/* The conditions around a statement of a loop's body, innermost first. */
+struct guard {
+	const struct guard *outer;
+	const struct expr *condition;
+};
+
+/* Do some of the iterations that differ only in a dimension that the index leaves out store, and
+ * others not? */
+static bool stores_some(const struct space *space, const struct use *use, const struct guard *guard)
+{
+	for (; guard; guard = guard->outer)
+		if (stores_many(space, use, guard->condition))
+			return true;
+	return false;
+}
+
 /* An atomic takes no more elements than its instruction has room for. */
 static void narrow_atomic(struct solver *solver, struct use *use)
 {
@@ -199,10 +215,11 @@ static void narrow_atomic(struct solver *solver, struct use *use)
 }
 
 static void collect_body(struct solver *solver, struct space *space, const struct block *block,
-                         int depth, bool conditional)
+                         int depth, const struct guard *guard)
 {
 	for (uint32_t i = 0; i < block->stmts.n && depth < MAX_BLOCK_DEPTH; i++) {
 		const struct stmt *stmt = block->stmts.p[i];
+		struct guard inner = { guard, NULL };
 		struct use *use;
 
 		switch (stmt->kind) {
@@ -215,9 +232,10 @@ static void collect_body(struct solver *solver, struct space *space, const struc
 				break;
 			use = add_use(solver, space, stmt->as.store.buffer, stmt->as.store.index, stmt->span);
 			use->is_store = true;
-			use->is_conditional |= conditional;
+			use->is_conditional |= guard != NULL;
 			use->is_partial |= stmt->as.store.buffer->is_reducer;
 			use->is_update |= !use->is_partial && stores_many(space, use, stmt->as.store.value);
+			use->is_selected |= !use->is_partial && stores_some(space, use, guard);
 			use->atomic = stmt->as.store.atomic;
 			if (use->atomic)
 				narrow_atomic(solver, use);
@@ -228,14 +246,16 @@ static void collect_body(struct solver *solver, struct space *space, const struc
 			break;
 		case STMT_IF:
 			collect_loads(solver, space, stmt->as.if_.condition, stmt->span, 0);
-			collect_body(solver, space, &stmt->as.if_.then, depth + 1, true);
-			collect_body(solver, space, &stmt->as.if_.otherwise, depth + 1, true);
+			inner.condition = stmt->as.if_.condition;
+			collect_body(solver, space, &stmt->as.if_.then, depth + 1, &inner);
+			collect_body(solver, space, &stmt->as.if_.otherwise, depth + 1, &inner);
 			break;
 		case STMT_WHILE:
-			collect_body(solver, space, &stmt->as.while_.body, depth + 1, true);
+			inner.condition = stmt->as.while_.condition;
+			collect_body(solver, space, &stmt->as.while_.body, depth + 1, &inner);
 			break;
 		case STMT_LOOP:
-			collect_body(solver, space, &stmt->as.loop.body, depth + 1, conditional);
+			collect_body(solver, space, &stmt->as.loop.body, depth + 1, guard);
 			break;
 		case STMT_OP:
 		case STMT_SYNC:
@@ -304,7 +324,7 @@ static bool collect_parallel(struct solver *solver, const struct stmt *stmt, int
 			return false;
 		}
 	}
-	collect_body(solver, space, &loop->body, 0, false);
+	collect_body(solver, space, &loop->body, 0, NULL);
 	constrain_space(solver, space);
 	return true;
 }

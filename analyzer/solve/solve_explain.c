@@ -102,7 +102,10 @@ static void explain_many_writers(struct solver *solver, const struct mismatch *m
 	int64_t element[MAX_RANK] = { 0 };
 
 	diag_report(&solver->cx->diags, DIAG_E0405, use->span,
-	            "several iterations of this T.Parallel loop write one element of %s",
+	            use->is_update
+	                ? "several iterations of this T.Parallel loop write one element of %s"
+	                : "some iterations of this T.Parallel loop write an element of %s, others that "
+	                  "share it do not",
 	            name_of(solver, use->buffer));
 	for (uint32_t d = 0; d < space->rank; d++) {
 		bool whole = false;
@@ -112,16 +115,21 @@ static void explain_many_writers(struct solver *solver, const struct mismatch *m
 				use->is_plain && use->dims[k].source_dim == (int)d && use->dims[k].quotient == 1;
 		if (whole || space->shape[d] == 1)
 			continue;
-		diag_note(&solver->cx->diags, use->span,
-		          "%s is written for %s = 0 and for %s = 1, which different threads may run",
-		          element_text(solver, use->buffer, element),
-		          sym_text(solver->cx->names, space->vars[d]->name),
-		          sym_text(solver->cx->names, space->vars[d]->name));
+		diag_note(
+			&solver->cx->diags, use->span,
+			use->is_update
+				? "%s is written for %s = 0 and for %s = 1, which different threads may run"
+				: "%s may be written for %s = 0 and not for %s = 1, which different threads may "
+				  "run: then some copies of it are old",
+			element_text(solver, use->buffer, element),
+			sym_text(solver->cx->names, space->vars[d]->name),
+			sym_text(solver->cx->names, space->vars[d]->name));
 		break;
 	}
-	diag_help(
-		&solver->cx->diags,
-		"collect the values in a fragment of the loop's shape, then reduce it with T.reduce_sum");
+	diag_help(&solver->cx->diags, use->is_update
+	                                  ? "collect the values in a fragment of the loop's shape, "
+	                                    "then reduce it with T.reduce_sum"
+	                                  : "store it in a T.Parallel loop over its own dimensions");
 	add_conflict(solver, space->constraint);
 }
 

@@ -40,6 +40,7 @@ struct use {
 	const struct expr *index[MAX_RANK]; /* in the space's variables */
 	bool is_load, is_store;
 	bool is_update;          /* several iterations store different values into one element */
+	bool is_selected;        /* stored by some of the iterations that share the element */
 	bool is_partial;         /* a contribution to a reducer: owners hold partial results */
 	bool is_conditional;     /* a store under an `if` */
 	enum atomic_kind atomic; /* of the store */

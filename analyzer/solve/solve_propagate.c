@@ -200,9 +200,13 @@ static bool spread_from_space(struct propagation *p, const struct space *space, 
 			note_mismatch(p, space, use, NULL, true);
 			return false;
 		}
+		seen = solve_seen_through(solver, solver->space_layout[space->id], use);
+		if (use->is_selected && seen && seen->n_replicas > 1) {
+			note_mismatch(p, space, use, NULL, true);
+			return false;
+		}
 		if (use->is_converted)
 			continue;
-		seen = solve_seen_through(solver, solver->space_layout[space->id], use);
 		if (solver->fragment_layout[use->buffer->id]) {
 			if (!check_use(p, space, use, seen))
 				return false;

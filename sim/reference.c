@@ -397,13 +397,20 @@ static void run_block(struct ref *ref, const struct block *block, const struct r
 
 /* ---- launches ---- */
 
+/* T.view, T.reshape of the same type. */
+static bool shares_cells(const struct buffer *buffer)
+{
+	return buffer->alias_of && dtype_equal(buffer->type, buffer->alias_of->type);
+}
+
 /* On-chip buffers start without a value: NaN, or a number that stands out. */
 static void clear_buffers(struct ref *ref)
 {
 	for (uint32_t i = 0; i < ref->program->buffers.n; i++) {
 		struct ref_buffer *buffer = &ref->buffers[i];
 		union cell cell = { .i = 0x5a5a5a5a };
-		if (buffer->buffer->is_param || buffer->buffer->launch != ref->launch->index)
+		if (buffer->buffer->is_param || buffer->buffer->alias_of ||
+		    buffer->buffer->launch != ref->launch->index)
 			continue;
 		if (buffer->is_float)
 			cell.f = (double)NAN;
@@ -428,6 +435,10 @@ static void open_threads(struct ref *ref, struct ref_mask *mask)
 		if (!ref_is_private(buffer->buffer) || buffer->buffer->launch != launch->index)
 			continue;
 		buffer->n_copies = ref->by_thread ? (uint32_t)n_threads : 1;
+		if (shares_cells(buffer->buffer)) {
+			buffer->cells = ref->buffers[buffer->buffer->alias_of->id].cells;
+			continue;
+		}
 		buffer->cells =
 			arena_array(ref->arena, union cell, (size_t)buffer->n_elems * buffer->n_copies);
 	}
@@ -503,6 +514,35 @@ static void open_buffer(struct ref *ref, struct ref_buffer *buffer)
 	buffer->cells = arena_array(ref->arena, union cell, (size_t)n);
 }
 
+/*
+ * Another shape of a buffer's memory: the same cells, by the same number in row-major order. Views
+ * in another type have cells of their own: no launch that has one is run.
+ */
+static void open_alias(struct ref *ref, struct ref_buffer *alias)
+{
+	const struct ref_buffer *base = &ref->buffers[alias->buffer->alias_of->id];
+	int64_t n = 1, *places = NULL, row_major = 1;
+
+	for (uint32_t d = alias->buffer->rank; d-- > 0;) {
+		alias->shape[d] = lane_eval_int(ref->eval, alias->buffer->shape[d]);
+		alias->strides[d] = n;
+		n *= alias->shape[d];
+	}
+	for (uint32_t d = base->buffer->rank; d-- > 0; row_major *= base->shape[d])
+		if (base->strides[d] != row_major && base->shape[d] > 1)
+			places = arena_array(ref->arena, int64_t, (size_t)n);
+	for (int64_t e = 0; places && e < n; e++) {
+		int64_t rest = e, at = 0;
+		for (uint32_t d = base->buffer->rank; d-- > 0; rest /= base->shape[d])
+			at += rest % base->shape[d] * base->strides[d];
+		places[e] = base->places ? base->places[at] : at;
+	}
+	alias->places = places ? places : base->places;
+	alias->n_elems = base->n_elems;
+	alias->cells = base->cells;
+	alias->written = base->written;
+}
+
 static void open_state(struct ref *ref, const struct tensor_set *inputs, struct reference *out)
 {
 	struct tile_program *program = ref->program;
@@ -524,6 +564,10 @@ static void open_state(struct ref *ref, const struct tensor_set *inputs, struct 
 		buffer->buffer = program->buffers.p[i];
 		buffer->n_copies = 1;
 		buffer->is_float = dtype_is_float(buffer->buffer->type);
+		if (shares_cells(buffer->buffer)) {
+			open_alias(ref, buffer);
+			continue;
+		}
 		tensor = tensor_of(inputs, buffer->buffer);
 		if (!tensor) {
 			open_buffer(ref, buffer);

@@ -35,7 +35,7 @@ static void note_use(const struct use_walk *walk, const struct buffer *buffer, b
 {
 	for (uint32_t i = 0; i < walk->uses->items.n; i++) {
 		struct tensor_use *use = &walk->uses->items.p[i];
-		if (use->buffer != buffer)
+		if (use->buffer != (buffer->alias_of ? buffer->alias_of : buffer))
 			continue;
 		use->is_read = use->is_read || is_read;
 		use->is_written = use->is_written || is_written;

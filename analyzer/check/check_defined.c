@@ -424,9 +424,6 @@ static void open_tiles(struct defined *d)
 		d->tiles[b].n_elems = n;
 		d->tiles[b].written = arena_array(d->check->cx->arena, uint8_t, (size_t)n);
 	}
-	for (uint32_t b = 0; b < program->buffers.n; b++)
-		if (program->buffers.p[b]->alias_of)
-			d->tiles[b].written = d->tiles[program->buffers.p[b]->alias_of->id].written = NULL;
 }
 
 void check_defined(struct check *check)

@@ -4,6 +4,8 @@
  */
 #include "analyzer/pipeline/depend.h"
 
+#include "analyzer/tile/alias.h"
+
 struct load_visit {
 	struct use_list *list;
 	const struct stmt *stmt;
@@ -12,6 +14,7 @@ struct load_visit {
 static void add_use(struct use_list *list, const struct stmt *stmt, const struct buffer *buffer,
                     bool reads, bool writes)
 {
+	buffer = alias_argument(buffer);
 	vec_push(list->arena, &list->uses, (struct buffer_use){ buffer, stmt, reads, writes });
 }
 
@@ -104,7 +107,7 @@ void depend_block(struct use_list *list, struct block *block)
 bool use_list_reads(const struct use_list *list, const struct buffer *buffer)
 {
 	for (uint32_t i = 0; i < list->uses.n; i++)
-		if (list->uses.p[i].buffer == buffer && list->uses.p[i].reads)
+		if (list->uses.p[i].buffer == alias_argument(buffer) && list->uses.p[i].reads)
 			return true;
 	return false;
 }
@@ -112,7 +115,7 @@ bool use_list_reads(const struct use_list *list, const struct buffer *buffer)
 bool use_list_writes(const struct use_list *list, const struct buffer *buffer)
 {
 	for (uint32_t i = 0; i < list->uses.n; i++)
-		if (list->uses.p[i].buffer == buffer && list->uses.p[i].writes)
+		if (list->uses.p[i].buffer == alias_argument(buffer) && list->uses.p[i].writes)
 			return true;
 	return false;
 }

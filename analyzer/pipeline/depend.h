@@ -6,7 +6,10 @@
 
 #include "analyzer/tile/tile.h"
 
-/* One use of a buffer; a buffer may occur several times. */
+/*
+ * One use of a buffer; a buffer may occur several times. Other shapes of an argument count as the
+ * argument (alias_argument).
+ */
 struct buffer_use {
 	const struct buffer *buffer;
 	const struct stmt *stmt; /* the innermost statement */

@@ -5,6 +5,7 @@
 #include "analyzer/solve/solve_internal.h"
 
 #include "analyzer/layout/place_map.h"
+#include "analyzer/pipeline/depend.h"
 
 /* E0640 about a buffer. */
 static bool refuse(struct solver *solver, const struct buffer *buffer, const char *what)
@@ -21,7 +22,7 @@ static bool check_buffer(struct solver *solver, const struct buffer *buffer)
 	if (!buffer->is_param && buffer->launch != solver->launch->index)
 		return true;
 	if (buffer->alias_of)
-		return refuse(solver, buffer, "is another shape of a buffer's memory (T.view, T.reshape)");
+		return true;
 	if (buffer->base)
 		return refuse(solver, buffer, "is a tensor at an address (T.make_tensor)");
 	if (!place_is_known(solver->pool, buffer))
@@ -29,6 +30,43 @@ static bool check_buffer(struct solver *solver, const struct buffer *buffer)
 	if (buffer->type.kind != TYPE_BOOL && dtype_bits(buffer->type) < 8)
 		return refuse(solver, buffer, "has elements of under 8 bits");
 	return true;
+}
+
+/* Is it the only shape of its memory that the launch uses, in the type it was allocated in? */
+static bool is_member(const struct buffer *view, const struct use_list *uses)
+{
+	for (uint32_t i = 0; i < uses->uses.n; i++) {
+		const struct buffer *other = uses->uses.p[i].buffer;
+
+		if (other != view && (other == view->alias_of || other->alias_of == view->alias_of))
+			return false;
+	}
+	return dtype_equal(view->type, view->alias_of->type);
+}
+
+/*
+ * Views that tile_unalias left in the statements: elements of another type, fragments, operands of
+ * another shape.
+ */
+static bool check_views(struct solver *solver)
+{
+	struct use_list uses = { .arena = solver->arena };
+	bool *refused = arena_array(solver->arena, bool, solver->program->buffers.n);
+	bool ok = true;
+
+	depend_block(&uses, (struct block *)(uintptr_t)&solver->launch->body);
+	for (uint32_t i = 0; i < uses.uses.n; i++) {
+		const struct buffer *view = uses.uses.p[i].buffer;
+
+		if (!view->alias_of || refused[view->id] || is_member(view, &uses))
+			continue;
+		refused[view->id] = true;
+		ok = refuse(solver, view,
+		            dtype_equal(view->type, view->alias_of->type)
+		                ? "is another shape of a buffer's memory (T.view, T.reshape)"
+		                : "is a buffer's memory in another type (T.view)");
+	}
+	return ok;
 }
 
 bool solve_supported(struct solver *solver)
@@ -43,5 +81,5 @@ bool solve_supported(struct solver *solver)
 	}
 	for (uint32_t i = 0; i < solver->program->buffers.n; i++)
 		ok = check_buffer(solver, solver->program->buffers.p[i]) && ok;
-	return ok;
+	return check_views(solver) && ok;
 }

@@ -12,6 +12,8 @@
  */
 #include "analyzer/tile/stage.h"
 
+#include "analyzer/tile/alias.h"
+
 #include <string.h>
 
 struct staging {
@@ -35,7 +37,7 @@ static bool is_whole_fragment(const struct region *region)
 		if (!expr_is_int(region->min[d], &min) || min != 0 ||
 		    region->extent[d] != buffer_extent(region->buffer, d))
 			return false;
-	return region->buffer->scope == SCOPE_FRAGMENT;
+	return region->buffer->scope == SCOPE_FRAGMENT && !region->buffer->alias_of;
 }
 
 static bool is_named(const struct tile_program *program, sym_t name)
@@ -221,6 +223,11 @@ static struct block stage_block(struct staging *st, const struct block *block)
 	return out;
 }
 
+static bool is_same_block(const struct block *a, const struct block *b)
+{
+	return a->stmts.p == b->stmts.p;
+}
+
 const struct launch *tile_stage(struct tile_program *program, const struct launch *launch)
 {
 	struct staging st = { .program = program, .launch = launch };
@@ -228,11 +235,12 @@ const struct launch *tile_stage(struct tile_program *program, const struct launc
 
 	if (launch->staged)
 		return launch->staged;
-	if (!holds_one(&launch->body))
-		return launch;
 	staged = arena_new(arena_of(&st), struct launch);
 	*staged = *launch;
 	staged->body = stage_block(&st, &launch->body);
+	staged = (struct launch *)(uintptr_t)tile_unalias(program, staged);
+	if (is_same_block(&staged->body, &launch->body))
+		return launch;
 	staged->staged = staged;
 	original->staged = staged;
 	return staged;

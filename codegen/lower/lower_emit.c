@@ -7,6 +7,8 @@
  */
 #include "codegen/lower/lower_internal.h"
 
+#include "analyzer/tile/alias.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>
@@ -208,7 +210,8 @@ struct waddr lower_shared_addr(struct lower *l, const struct buffer *buffer,
 
 struct waddr lower_global_addr(const struct buffer *buffer, const struct expr *offset)
 {
-	return (struct waddr){ .space = WSPACE_GLOBAL, .global = buffer, .offset = offset };
+	return (
+		struct waddr){ .space = WSPACE_GLOBAL, .global = alias_argument(buffer), .offset = offset };
 }
 
 const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer,

@@ -101,6 +101,20 @@ void check_partial(const struct schedule *schedule, const struct warp_program *w
 			vec_push(program->cx->arena, &out->items, found.items.p[i]);
 }
 
+/* The rows of the launch in the order of the names, those of a name as they were found. */
+static void sort_rows(struct check *check, uint32_t first)
+{
+	struct property_list *out = check->out;
+	struct property_list sorted = { 0 };
+
+	for (int name = 0; name < N_PROPERTIES; name++)
+		for (uint32_t i = first; i < out->items.n; i++)
+			if (out->items.p[i].name == (enum property_name)name)
+				vec_push(check->cx->arena, &sorted.items, out->items.p[i]);
+	for (uint32_t i = 0; i < sorted.items.n; i++)
+		out->items.p[first + i] = sorted.items.p[i];
+}
+
 void check_launch(const struct schedule *schedule, const struct warp_program *warp,
                   struct property_list *out)
 {
@@ -108,12 +122,15 @@ void check_launch(const struct schedule *schedule, const struct warp_program *wa
 	struct check check = {
 		.cx = program->cx, .pool = program->pool, .schedule = schedule, .warp = warp, .out = out
 	};
+	uint32_t first = out->items.n;
 
 	check.solution = schedule->solution;
+	check_global(&check);
 	check_layouts(&check);
 	check_replicas(&check);
 	check_defined(&check);
 	check_run(&check);
 	check_budget(&check);
 	check_termination(&check);
+	sort_rows(&check, first);
 }

@@ -45,6 +45,8 @@ void check_layouts(struct check *check);
 void check_replicas(struct check *check);
 /* check_defined.c: happens-before of values. */
 void check_defined(struct check *check);
+/* check_global.c: happens-before in global memory, owner of threads' own arrays. */
+void check_global(struct check *check);
 /* check_run.c: happens-before, bounds, alignment; barriers that only some threads reach. */
 void check_run(struct check *check);
 /* check_budget.c: budget, termination. */

@@ -117,8 +117,13 @@ static void add_sass(struct arena *arena, struct profile *profile, const struct 
  */
 static bool is_uncounted(const char *instruction)
 {
-	return strncmp(instruction, "cp.async", 8) == 0 || strncmp(instruction, "wgmma", 5) == 0 ||
-	       strncmp(instruction, "tma", 3) == 0;
+	return strncmp(instruction, "cp.async", 8) == 0 || strncmp(instruction, "tma", 3) == 0;
+}
+
+/* The counter of the ideal gives 0 for what wgmma reads, that of the wavefronts all of it. */
+static bool has_ideal(const char *instruction)
+{
+	return strcmp(instruction, "wgmma") != 0;
 }
 
 /* Equal means equal to the unit: both are exact. */
@@ -131,7 +136,7 @@ static enum agreement judge(const struct profile_group *group)
 	if (group->n_sites == 0 || group->predicted_wavefronts < 0)
 		return NOT_PREDICTED;
 	return group->wavefronts == group->predicted_wavefronts &&
-	               group->ideal == group->predicted_ideal
+	               (group->ideal == group->predicted_ideal || !has_ideal(group->instruction))
 	           ? AGREE
 	           : DISAGREE;
 }
@@ -233,7 +238,7 @@ static void make_launches(struct arena *arena, struct profile *profile, const st
 static int64_t known_excess(const struct profile_group *group)
 {
 	if (group->n_instructions > 0 && group->agreement != NOT_COUNTED)
-		return group->wavefronts - group->ideal;
+		return has_ideal(group->instruction) ? group->wavefronts - group->ideal : 0;
 	return group->predicted_wavefronts < 0 ? 0
 	                                       : group->predicted_wavefronts - group->predicted_ideal;
 }

@@ -92,6 +92,9 @@ enum {
 	SASS_ATOMS = 0x18c,
 	SASS_ATOMS_CAS = 0x18d,
 	SASS_LDGSTS = 0x1ae,
+	SASS_HGMMA = 0x1f0, /* wgmma of 16-bit types and tf32; then integers and 8-bit floats */
+	SASS_IGMMA = 0x1f1,
+	SASS_QGMMA = 0x1f3,
 };
 
 /* Bits 73 to 75: unsigned and signed 8, unsigned and signed 16, 32, 64, 128 bits. */
@@ -137,6 +140,11 @@ bool sass_access(struct sass_word word, int compute, char name[32])
 		break;
 	case SASS_LDGSTS:
 		snprintf(name, 32, "cp.async.%d", async_bytes(word.high, compute));
+		break;
+	case SASS_HGMMA:
+	case SASS_IGMMA:
+	case SASS_QGMMA:
+		snprintf(name, 32, "wgmma");
 		break;
 	default:
 		return false;

@@ -10,10 +10,10 @@ for target in $targets; do
 	for file in "$ROOT"/examples/*.tl; do
 		kernel=$(basename "$file" .tl)
 		"$TL" emit "$file" --stage=cuda --target "$target" > "$TMP/cuda" 2> /dev/null || continue
-		# Generated integers lie outside the bins of histogram.
+		# Generated integers lie outside the bins of histogram, and as offsets of groups they make groups overlap.
 		case $kernel in
 		gemm_dynamic) size="--size m=256 --size n=1024 --size k=128" ;;
-		histogram) continue ;;
+		histogram | gemm_grouped) continue ;;
 		*) size= ;;
 		esac
 		check "$kernel $target" "$TL" run "$file" --target "$target" --gpu --check $size

@@ -46,6 +46,9 @@ static const struct {
 	{ 90, 0x400007844, 0xfe20000000200, "stmatrix.x4" },
 	{ 90, 0x400007844, 0xfe20000004200, "stmatrix.x4.trans" },
 	{ 90, 0x2057fae, 0xfe2000b901c44, "cp.async.16" },
+	{ 90, 0x1600000084879f0, 0xfe2000c7008ff, "wgmma" }, /* float16 */
+	{ 90, 0x2a00000044879f1, 0xfe20008741048, "wgmma" }, /* int8 */
+	{ 90, 0x1600000044879f3, 0xfe2000c7008ff, "wgmma" }, /* float8_e4m3 */
 	{ 90, 0xfffff984, 0xfe20000000800, NULL }, /* never executed: a filler in front of cp.async */
 	{ 100, 0x2057fae, 0x2fe2000b9a1006, "cp.async.4" },
 	{ 100, 0x2057fae, 0x2fe2000b9a1406, "cp.async.8" },

@@ -14,7 +14,7 @@
 enum {
 	DB_SCHEMA_VERSION = 1,
 	DB_APPLICATION_ID = 0x544c5954, /* "TLYT", in the file's header */
-	DB_TIMEOUT_MS = 5000,           /* how long a lock of another process is waited for */
+	DB_TIMEOUT_MS = 15000,          /* how long a lock of another process is waited for */
 };
 
 struct db;

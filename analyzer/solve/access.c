@@ -160,6 +160,19 @@ static bool is_bounded_alike(const struct elementwise *e, const struct expr *bas
 	return true;
 }
 
+/* Vectors of w elements end where the tile ends, in the dimension that they run along. */
+static bool vectors_end(const struct layout *loop, int64_t w)
+{
+	for (uint32_t i = 0; i < loop->n_digits; i++) {
+		const struct digit *digit = &loop->digits[i];
+
+		if (digit->axis == AXIS_SLOT && digit->stride < w && digit->dim != DIM_REPLICA &&
+		    loop->shape[digit->dim] % w != 0)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Elements 0 .. w-1 behind slot base are neighbours in memory, aligned as one access of w elements,
  * and guarded alike.
@@ -169,14 +182,13 @@ static bool vector_fits(const struct elementwise *e, const struct expr *base, in
 	const struct elem_ref *ref = e->ref;
 	const struct expr *index[MAX_RANK], *guard;
 	int64_t bytes = w * elem_bytes(ref->buffer), unit = ref->layout ? elem_bytes(ref->buffer) : 1;
-	uint32_t loop_last = ref->loop->layout->rank - 1;
 
 	if (w == 1)
 		return true;
 	if (bytes > 16 || !swizzle_keeps(ref->layout, bytes))
 		return false;
 	index_at_slot(e->space, ref, base, index, &guard);
-	if (guard && ref->loop->layout->shape[loop_last] % w != 0)
+	if (!vectors_end(ref->loop->layout, w))
 		return false;
 	if (!ref->layout && !is_bounded_alike(e, base, index, w))
 		return false;

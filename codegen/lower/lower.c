@@ -451,6 +451,8 @@ static struct warp_program *lower_any(const struct schedule *schedule, bool is_p
 			make_reg(&l, program->buffers.p[i]);
 	lower_block(&l, (struct block *)(uintptr_t)&solution->launch->body);
 	if (!l.failed)
+		lower_wait_all(&l);
+	if (!l.failed)
 		lower_converge(&l);
 	l.left_out |= l.failed;
 	l.failed = l.failed && !is_partial;

@@ -319,6 +319,12 @@ static void wait_async(struct lower *l, const struct wshared *shared, uint64_t r
 	}
 }
 
+void lower_wait_all(struct lower *l)
+{
+	for (uint32_t i = 0; i < l->warp->shareds.n; i++)
+		wait_async(l, l->warp->shareds.p[i], UINT64_MAX);
+}
+
 static void before_read(struct lower *l, const struct wshared *shared, uint64_t roles)
 {
 	wait_async(l, shared, roles);

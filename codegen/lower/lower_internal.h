@@ -109,6 +109,8 @@ void lower_barrier(struct lower *l);
 void lower_met(struct lower *l);
 /* A barrier that the kernel writes: it stays where it is, whoever comes there. */
 void lower_written_barrier(struct lower *l);
+/* Waits for all copies of cp.async that nothing has waited for: at the end of the launch. */
+void lower_wait_all(struct lower *l);
 /* Before a branch of the role `inner`, with these uses: what the whole role here must wait for. */
 void lower_before_role(struct lower *l, const struct use_list *uses, uint32_t inner);
 /* Before and after a statement whose shared uses are in `uses`. */

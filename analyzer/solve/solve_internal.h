@@ -35,6 +35,13 @@ struct role {
 #define NO_ROLE UINT32_MAX
 
 /* One operand of a space's iteration: buffer[index(vars)]. */
+/* Where an index reads a variable of the space: in which part, multiplied by what. */
+struct place_in_index {
+	int dim; /* NO_DIM: nowhere */
+	int64_t factor;
+	bool is_top; /* the variable of the number's highest digit */
+};
+
 struct use {
 	const struct buffer *buffer;
 	const struct expr *index[MAX_RANK]; /* in the space's variables */
@@ -53,6 +60,9 @@ struct use {
 	bool is_plain;
 	struct projection dims[MAX_RANK];
 	int64_t blocks[MAX_RANK], shift[MAX_RANK];
+	/* Not plain, but each part is a number whose digits are variables: g * 16 + j, j below 16. */
+	bool is_number;
+	struct place_in_index digits[MAX_RANK]; /* by dimension of the space */
 	/* Memory: the dimension of the space along which addresses are consecutive (NO_DIM: none),
 	   elements from step to step of each dimension, and how many consecutive elements alignment
 	   lets one access take. */

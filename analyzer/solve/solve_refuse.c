@@ -45,7 +45,7 @@ static bool is_member(const struct buffer *view, const struct use_list *uses)
 }
 
 /*
- * Views that tile_unalias left in the statements: elements of another type, fragments, operands of
+ * Views that tile_unalias left in the statements: elements of another type, operands of
  * another shape.
  */
 static bool check_views(struct solver *solver)

@@ -91,6 +91,37 @@ static bool describe_dim(struct solver *solver, const struct space *space, struc
 	return true;
 }
 
+/* index[d] as a number whose digits are variables of the space: g * 16 + j with j below 16. */
+static bool find_digits(struct solver *solver, const struct space *space, struct use *use)
+{
+	struct place_in_index *places = use->digits;
+
+	for (uint32_t s = 0; s < space->rank; s++)
+		places[s] = (struct place_in_index){ NO_DIM, 1, false };
+	for (uint32_t d = 0; d < use->buffer->rank; d++) {
+		const struct expr *rest = use->index[d];
+		int64_t left = buffer_extent(use->buffer, d), factor, zero;
+
+		for (uint32_t s = 0; s < space->rank; s++) {
+			if (!expr_uses(rest, space->vars[s]))
+				continue;
+			if (places[s].dim != NO_DIM ||
+			    !expr_linear_in(solver->pool, rest, space->vars[s], &factor, &rest) || factor < 1 ||
+			    factor * space->shape[s] != left)
+				return false;
+			places[s] =
+				(struct place_in_index){ (int)d, factor, left == buffer_extent(use->buffer, d) };
+			left = factor;
+		}
+		if (left != 1 || !expr_is_int(rest, &zero) || zero != 0)
+			return false;
+	}
+	for (uint32_t s = 0; s < space->rank; s++)
+		if (places[s].dim == NO_DIM && space->shape[s] > 1)
+			return false;
+	return true;
+}
+
 void solve_describe_fragment(struct solver *solver, const struct space *space, struct use *use)
 {
 	use->is_plain = true;
@@ -101,6 +132,7 @@ void solve_describe_fragment(struct solver *solver, const struct space *space, s
 			if (use->dims[k].source_dim == use->dims[d].source_dim && use->dims[d].source_dim >= 0)
 				use->is_plain = false;
 	}
+	use->is_number = !use->is_plain && find_digits(solver, space, use);
 }
 
 bool solve_sets_all(const struct space *space, const struct use *use)
@@ -165,11 +197,44 @@ static bool has_blocks(const struct use *use)
 	return false;
 }
 
+/* The fragment whose elements are the partition's iterations, under another shape. */
+static const struct layout *as_number(struct solver *solver, const struct layout *partition,
+                                      const struct use *use)
+{
+	struct projection dims[MAX_RANK];
+	int64_t shape[MAX_RANK];
+	struct layout *out;
+
+	for (uint32_t d = 0; d < use->buffer->rank; d++) {
+		shape[d] = buffer_extent(use->buffer, d);
+		dims[d] = (struct projection){ (int)d, 1, shape[d] };
+	}
+	out = layout_new_fragment(solver->arena, use->buffer->rank, shape);
+	for (uint32_t i = 0; i < partition->n_digits; i++) {
+		struct digit digit = partition->digits[i];
+
+		if (digit.dim != DIM_REPLICA) {
+			const struct place_in_index *place = &use->digits[digit.dim];
+
+			if (place->dim == NO_DIM ||
+			    (!place->is_top && digit.div * digit.extent > partition->shape[digit.dim]))
+				return NULL;
+			digit.dim = place->dim;
+			digit.div *= place->factor;
+		}
+		layout_add_digit(out, digit);
+	}
+	layout_finish(out);
+	return solve_project(solver, out, out->rank, dims);
+}
+
 const struct layout *solve_seen_through(struct solver *solver, const struct layout *partition,
                                         const struct use *use)
 {
 	const struct layout *low;
 
+	if (use->is_number && !partition->table_threads)
+		return as_number(solver, partition, use);
 	if (!use->is_plain || partition->table_threads)
 		return NULL;
 	low = solve_project(solver, partition, use->buffer->rank, use->dims);
@@ -277,12 +342,63 @@ static bool can_dictate(const struct use *use)
 	return true;
 }
 
+/* ---- several variables in one part of the index ---- */
+
+/* The part of a fragment's digit that lies in a variable's; false when it is cut with a remainder.
+ * What reaches beyond the shape goes to the highest variable. */
+static bool add_part(struct layout *out, const struct digit *digit, int dim,
+                     const struct place_in_index *place)
+{
+	int64_t factor = place->factor;
+	int64_t end = digit->div * digit->extent, last = place->is_top ? end : factor * out->shape[dim];
+	int64_t low = digit->div > factor ? digit->div : factor, high = end < last ? end : last;
+
+	if (high <= low)
+		return true;
+	if (low % digit->div != 0 || low % factor != 0 || high % low != 0)
+		return false;
+	if (out->n_digits == MAX_DIGITS)
+		return false;
+	layout_add_digit(out, (struct digit){ dim, low / factor, high / low, digit->axis,
+	                                      digit->stride * (low / digit->div) });
+	return true;
+}
+
+/* The partition whose iterations are the fragment's elements, under another shape. */
+static const struct layout *reshaped(struct solver *solver, const struct space *space,
+                                     const struct use *use, const struct layout *fragment)
+{
+	const struct place_in_index *places = use->digits;
+	struct projection dims[MAX_RANK];
+	struct layout *out;
+
+	if (fragment->table_threads || !use->is_number)
+		return NULL;
+	out = layout_new_fragment(solver->arena, space->rank, space->shape);
+	for (uint32_t i = 0; i < fragment->n_digits; i++) {
+		const struct digit *digit = &fragment->digits[i];
+
+		if (digit->dim == DIM_REPLICA)
+			layout_add_digit(out, *digit);
+		for (uint32_t s = 0; s < space->rank; s++)
+			if (digit->dim != DIM_REPLICA && places[s].dim == digit->dim &&
+			    !add_part(out, digit, (int)s, &places[s]))
+				return NULL;
+	}
+	layout_finish(out);
+	for (uint32_t s = 0; s < space->rank; s++)
+		dims[s] = (struct projection){ (int)s, 1, space->shape[s] };
+	return solve_project(solver, out, space->rank, dims);
+}
+
 const struct layout *solve_partition_from(struct solver *solver, const struct space *space,
                                           const struct use *use, const struct layout *fragment)
 {
 	struct projection dims[MAX_RANK];
 
-	if (!can_dictate(use) || fragment->table_threads)
+	if (!can_dictate(use))
+		return reshaped(solver, space, use, fragment);
+	if (fragment->table_threads)
 		return NULL;
 	for (uint32_t d = 0; d < space->rank; d++) {
 		dims[d] = (struct projection){ source_of(use, fragment, (int)d), 1, space->shape[d] };

@@ -7,6 +7,7 @@ struct unalias {
 	struct expr_pool *pool;
 	struct expr_subst subst; /* loads of families: of the member that stands for them */
 	const struct buffer **representative; /* by buffer id; NULL: the buffer itself */
+	bool *is_torn;                        /* by buffer id: shapes that no member can stand for */
 };
 
 static const struct buffer *family_of(const struct buffer *buffer)
@@ -27,11 +28,9 @@ const struct buffer *alias_argument(const struct buffer *buffer)
 	return base;
 }
 
-/* Fragments would need loops whose index has a form that partitions are derived from. */
 static bool is_rewritable(const struct buffer *buffer)
 {
-	return alias_argument(buffer) == buffer && buffer->scope != SCOPE_FRAGMENT &&
-	       dtype_equal(buffer->type, family_of(buffer)->type);
+	return alias_argument(buffer) == buffer && dtype_equal(buffer->type, family_of(buffer)->type);
 }
 
 /* ---- which member stands for a family ---- */
@@ -80,6 +79,47 @@ static bool is_bound(const struct buffer *buffer)
 	return buffer->annotation || buffer->map || buffer->is_reducer || buffer->scope == SCOPE_GLOBAL;
 }
 
+/* Is each extent of `coarse` a product of extents of `fine` that stand side by side? */
+static bool is_refined_by(const struct buffer *coarse, const struct buffer *fine)
+{
+	uint32_t k = 0;
+
+	for (uint32_t d = 0; d < coarse->rank; d++) {
+		int64_t n = 1;
+
+		while (n < buffer_extent(coarse, d) && k < fine->rank)
+			n *= buffer_extent(fine, k++);
+		if (n != buffer_extent(coarse, d))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Of a fragment's shapes the one that all others split further: then an index is a number whose
+ * digits are the loop's variables, from which partitions are derived.
+ */
+static void choose_coarser(struct unalias *un, const struct buffer *best,
+                           const struct buffer *alias)
+{
+	const struct buffer *base = family_of(alias);
+
+	if (is_refined_by(best, alias))
+		return;
+	if (is_refined_by(alias, best) && !is_bound(base))
+		un->representative[base->id] = alias;
+	else
+		un->is_torn[base->id] = true;
+}
+
+static bool is_used(const struct use_list *uses, const struct buffer *buffer)
+{
+	for (uint32_t i = 0; i < uses->uses.n; i++)
+		if (uses->uses.p[i].buffer == buffer)
+			return true;
+	return false;
+}
+
 /* False when the launch uses no alias that is to be rewritten. */
 static bool choose_members(struct unalias *un, const struct launch *launch)
 {
@@ -99,14 +139,17 @@ static bool choose_members(struct unalias *un, const struct launch *launch)
 	if (!any)
 		return false;
 	un->representative = arena_array(arena, const struct buffer *, n);
+	un->is_torn = arena_array(arena, bool, n);
 	tile_walk((struct block *)(uintptr_t)&launch->body, weigh, &weighing);
 	for (uint32_t b = 0; b < n; b++) {
 		const struct buffer *alias = program->buffers.p[b], *base = family_of(alias), *best;
 
-		if (alias == base || !is_rewritable(alias))
+		if (alias == base || !is_rewritable(alias) || !is_used(&uses, alias))
 			continue;
 		best = un->representative[base->id] ? un->representative[base->id] : base;
-		if (!is_bound(base) && is_heavier(&weighing.weights[b], &weighing.weights[best->id]))
+		if (alias->scope == SCOPE_FRAGMENT)
+			choose_coarser(un, best, alias);
+		else if (!is_bound(base) && is_heavier(&weighing.weights[b], &weighing.weights[best->id]))
 			un->representative[base->id] = alias;
 	}
 	return true;
@@ -117,7 +160,7 @@ static const struct buffer *member_for(const struct unalias *un, const struct bu
 {
 	const struct buffer *base = family_of(buffer), *member = un->representative[base->id];
 
-	if (!is_rewritable(buffer))
+	if (!is_rewritable(buffer) || un->is_torn[base->id])
 		return buffer;
 	return member ? member : base;
 }

@@ -17,5 +17,12 @@ check tile M=6 N=10 dtype=int32 threads=64
 check operand
 check operand N=32 K=32 stages=3
 check operand stages=0 blocks=1
+check groups
+check groups M=8 G=2 W=20 dtype=float16
+check row
+check row columns=32
+check scores
+check scores G=2 M=32
 $TL emit aliases.tl --kernel tile.main --stage=solution
-for kernel in groups scores widened; do $TL analyze aliases.tl --no-db --kernel $kernel.main; done
+$TL analyze aliases.tl --no-db --kernel torn.main
+$TL analyze aliases.tl --no-db --kernel widened.main

@@ -270,16 +270,24 @@ static bool query_number(struct db *db, const char *sql, int64_t *value)
 enum db_state { STATE_OURS, STATE_EMPTY, STATE_OTHER, STATE_NEWER, STATE_FAILED };
 
 /*
- * Reads the header and counts tables, without writing. An empty file counts as an empty database; a
- * table in it, or a foreign number, makes it somebody else's.
+ * Reads the header and counts tables, without writing, all of one moment: between two transactions
+ * another process could make the schema, and half of it would look like somebody else's file. An
+ * empty file counts as an empty database; a table in it, or a foreign number, makes it somebody
+ * else's.
  */
 static enum db_state read_state(struct db *db)
 {
 	int64_t application, version, n_tables;
+	bool ok;
 
-	if (!query_number(db, "PRAGMA application_id", &application) ||
-	    !query_number(db, "PRAGMA user_version", &version) ||
-	    !query_number(db, "SELECT count(*) FROM sqlite_master", &n_tables))
+	if (sqlite3_exec(db->sqlite, "SAVEPOINT look", NULL, NULL, NULL) != SQLITE_OK)
+		return STATE_FAILED;
+	ok = query_number(db, "PRAGMA application_id", &application) &&
+	     query_number(db, "PRAGMA user_version", &version) &&
+	     query_number(db, "SELECT count(*) FROM sqlite_master", &n_tables);
+	if (ok)
+		ok = sqlite3_exec(db->sqlite, "RELEASE look", NULL, NULL, NULL) == SQLITE_OK;
+	if (!ok)
 		return STATE_FAILED;
 	if (application == 0 && version == 0 && n_tables == 0)
 		return STATE_EMPTY;

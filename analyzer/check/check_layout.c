@@ -184,8 +184,7 @@ static void check_gemm_coverage(struct check *check, const struct stmt *stmt,
 	const struct mma_shape_info *info = mma_shape_info(plan->shape);
 	int64_t rows = plan->wgmma_n ? WGMMA_M / WGMMA_WARPS : info->m;
 	int64_t columns = plan->wgmma_n ? plan->wgmma_n : info->n;
-	bool k_fits =
-		gemm_k_rest(plan) == 0 || (!plan->wgmma_n && !plan->a_is_fragment && !plan->b_is_fragment);
+	bool k_fits = gemm_k_rest(plan) == 0 || !plan->wgmma_n;
 
 	if (plan->m % (plan->warps_m * rows) == 0 && plan->n % (plan->warps_n * columns) == 0 &&
 	    k_fits &&
@@ -434,19 +433,18 @@ struct operand_check {
 static struct place operand_place(const struct operand_check *at, int64_t row, int64_t k)
 {
 	const struct mma_shape_info *info = mma_shape_info(at->plan->shape);
-	int64_t e = 32 / (int64_t)dtype_bits(info->ab), k_steps = at->plan->k / info->k;
+	int64_t e = 32 / (int64_t)dtype_bits(info->ab);
+	int64_t n_blocks = (at->plan->k + 4 * e - 1) / (4 * e); /* half steps of K */
 	int64_t rows =
 		at->which == 0 ? at->plan->m / at->plan->warps_m : at->plan->n / at->plan->warps_n;
 
 	if (at->which == 0)
 		row = warp_row_of(at->plan, row).row;
-	int64_t unit = at->which == 0 ? info->m : info->n,
-			n_slots = at->which == 0 ? info->a_slots : info->b_slots;
-	int64_t tile = row % rows / unit * k_steps + k / info->k;
-	int64_t reg = k % info->k / (4 * e) * (unit / 8) + row % unit / 8;
+	int64_t unit = at->which == 0 ? info->m : info->n, block_slots = unit / 8 * e;
+	int64_t block = row % rows / unit * n_blocks + k / (4 * e);
 
 	return (struct place){ .thread = row % 8 * 4 + k % (4 * e) / e,
-		                   .slot = tile * n_slots + reg * e + k % e };
+		                   .slot = block * block_slots + row % unit / 8 * e + k % e };
 }
 
 /*

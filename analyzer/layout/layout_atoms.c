@@ -94,26 +94,25 @@ struct layout *layout_mma_operand(struct arena *arena, const struct operand_form
 {
 	int row = operand->k_first ? 1 : 0, k = 1 - row;
 	int64_t e = operand->per_reg, tile_rows = operand->is_b ? 8 : 16;
-	int64_t tile_slots = operand->is_b ? 2 * e : 4 * e, k_steps = operand->k / (8 * e);
+	int64_t block_slots = operand->is_b ? e : 2 * e, k_blocks = (operand->k + 4 * e - 1) / (4 * e);
 	int64_t warps = operand->is_b ? operand->warps_n : operand->warps_m;
 	int64_t warp_stride = operand->is_b ? LANES_OF_WARP * operand->warps_m : LANES_OF_WARP;
 	int64_t warp_rows = operand->rows / warps;
 	int64_t shape[2];
 	struct layout *layout;
 
-	assert(warp_rows % tile_rows == 0 && operand->k % (8 * e) == 0);
+	assert(warp_rows % tile_rows == 0);
 	shape[row] = operand->rows;
 	shape[k] = operand->k;
 	layout = layout_new_fragment(arena, 2, shape);
 	layout_add_digit(layout, (struct digit){ row, 1, 8, AXIS_THREAD, 4 });
 	layout_add_digit(layout, (struct digit){ row, 8, tile_rows / 8, AXIS_SLOT, e });
 	layout_add_digit(layout, (struct digit){ row, tile_rows, warp_rows / tile_rows, AXIS_SLOT,
-	                                         k_steps * tile_slots });
+	                                         k_blocks * block_slots });
 	layout_add_digit(layout, (struct digit){ row, warp_rows, warps, AXIS_THREAD, warp_stride });
 	layout_add_digit(layout, (struct digit){ k, 1, e, AXIS_SLOT, 1 });
 	layout_add_digit(layout, (struct digit){ k, e, 4, AXIS_THREAD, 1 });
-	layout_add_digit(layout, (struct digit){ k, 4 * e, 2, AXIS_SLOT, tile_slots / 2 });
-	layout_add_digit(layout, (struct digit){ k, 8 * e, k_steps, AXIS_SLOT, tile_slots });
+	layout_add_digit(layout, (struct digit){ k, 4 * e, k_blocks, AXIS_SLOT, block_slots });
 	layout_add_digit(
 		layout, (struct digit){ DIM_REPLICA, 1, operand->is_b ? operand->warps_m : operand->warps_n,
 	                            AXIS_THREAD,

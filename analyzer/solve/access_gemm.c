@@ -253,17 +253,18 @@ static bool digits_fit(const struct layout *layout, int64_t unit)
 			return false;
 	for (uint32_t i = 0; i < layout->n_digits; i++) {
 		const struct digit *digit = &layout->digits[i];
+		int64_t last = layout->shape[layout->rank - 1], end = digit->div * digit->extent;
 		bool inside = digit->dim == (int)layout->rank - 1 && digit->div < unit;
 
-		if (inside ? digit->stride != digit->div * (16 / unit) ||
-		                 digit->extent * digit->div % unit != 0
+		if (inside ? digit->stride != digit->div * (16 / unit) || (end % unit != 0 && end < last)
 		           : digit->stride % 16 != 0)
 			return false;
 	}
 	return true;
 }
 
-/* Every row that ldmatrix reads starts at a multiple of 16 bytes and is not torn by the layout. */
+/* Every row that ldmatrix reads starts at a multiple of 16 bytes and is not torn by the layout; rows
+ * of 20 float16 elements do when they are padded to 24. */
 static bool rows_fit(const struct operand_tile *tile)
 {
 	const struct buffer *buffer = tile->region->buffer;
@@ -271,11 +272,10 @@ static bool rows_fit(const struct operand_tile *tile)
 	int64_t unit = 4 * tile->per_reg; /* elements in 16 bytes */
 	uint32_t last = buffer->rank - 1;
 
-	if (expr_divisor(tile->region->min[last]) % unit != 0 ||
-	    buffer_extent(buffer, last) % unit != 0)
+	if (expr_divisor(tile->region->min[last]) % unit != 0)
 		return false;
 	if (!layout)
-		return true;
+		return buffer_extent(buffer, last) % unit == 0;
 	return layout->table ? table_rows_fit(layout, unit) : digits_fit(layout, unit);
 }
 

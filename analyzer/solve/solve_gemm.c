@@ -262,21 +262,17 @@ static void gemm_sizes(const struct op_gemm *gemm, struct gemm_plan *plan)
 	plan->k = gemm->transpose_a ? gemm->a.extent[last - 1] : gemm->a.extent[last];
 }
 
-/* K may have a rest when both operands come from shared memory: it is filled up with zeros. */
+/* K may have a rest: it is filled up with zeros. */
 static bool check_sizes(struct solver *solver, const struct stmt *stmt,
                         const struct gemm_plan *plan)
 {
-	bool has_fragment = plan->a_is_fragment || plan->b_is_fragment;
-
 	const struct mma_shape_info *info = mma_shape_info(plan->shape);
 	const struct {
 		char name;
 		int64_t size, unit;
-	} sizes[] = { { 'M', plan->m, info->m },
-		          { 'N', plan->n, info->n },
-		          { 'K', plan->k, has_fragment ? info->k : 1 } };
+	} sizes[] = { { 'M', plan->m, info->m }, { 'N', plan->n, info->n } };
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 2; i++)
 		if (sizes[i].size % sizes[i].unit != 0) {
 			diag_report(&solver->cx->diags, DIAG_E0403, stmt->span,
 			            "%c=%" PRId64 " of the gemm is not a multiple of %" PRId64
@@ -286,10 +282,6 @@ static bool check_sizes(struct solver *solver, const struct stmt *stmt,
 			diag_help(&solver->cx->diags,
 			          "make the tile's %c %" PRId64 " and fill the rest with zeros", sizes[i].name,
 			          (sizes[i].size + sizes[i].unit - 1) / sizes[i].unit * sizes[i].unit);
-			if (i == 2)
-				diag_help(&solver->cx->diags,
-				          "or copy the operand in registers to shared memory: operands in shared "
-				          "memory may have any K");
 			return false;
 		}
 	return true;

@@ -172,17 +172,33 @@ static bool is_gemm_operand(const struct solver *solver, const struct buffer *bu
 	return false;
 }
 
+static int64_t row_bytes(const struct buffer *buffer)
+{
+	return buffer_extent(buffer, buffer->rank - 1) * dtype_bits(buffer->type) / 8;
+}
+
+/* Rows that ldmatrix cannot read until they are padded to a multiple of 16 bytes. */
+static bool is_ragged_operand(const struct solver *solver, const struct buffer *buffer)
+{
+	return row_bytes(buffer) % 16 != 0 && is_gemm_operand(solver, buffer);
+}
+
+enum { WHOLE_16 = 1 << 20 }; /* a padding up to the next multiple of 16 bytes, and what is more */
+
 const struct layout *solve_nth_layout(struct solver *solver, const struct buffer *buffer, int which,
                                       bool *end)
 {
 	static const struct {
 		int64_t span, pad;
-	} forms[] = { { 0, 0 },  { 128, 0 }, { 64, 0 }, { 32, 0 },
-		          { 0, 16 }, { 0, 8 },   { 0, 4 },  { 16, 0 } };
+	} forms[] = { { 0, 0 },  { 128, 0 },      { 64, 0 },
+		          { 32, 0 }, { 0, 16 },       { 0, 8 },
+		          { 0, 4 },  { 0, WHOLE_16 }, { 0, WHOLE_16 + 16 },
+		          { 16, 0 } };
 	int64_t shape[MAX_RANK];
 	uint32_t bits = dtype_bits(buffer->type);
 	struct arena_mark mark = arena_mark(solver->arena);
 	const struct layout *layout;
+	int64_t pad;
 
 	*end = which == (int)(sizeof(forms) / sizeof(forms[0]));
 	if (*end || (forms[which].span == 16 && !solve_wgmma_operand(solver, buffer)))
@@ -193,11 +209,14 @@ const struct layout *solve_nth_layout(struct solver *solver, const struct buffer
 		layout = layout_swizzled(solver->arena, buffer->rank, shape, bits, forms[which].span);
 		return solve_intern(solver, layout, mark);
 	}
-	if (forms[which].pad > 0 &&
-	    (buffer->rank < 2 || bits % 8 != 0 || forms[which].pad * 8 % bits != 0 ||
-	     (forms[which].pad < 16 && is_gemm_operand(solver, buffer))))
+	pad = forms[which].pad;
+	if (pad >= WHOLE_16)
+		pad = is_ragged_operand(solver, buffer) ? pad - WHOLE_16 + 16 - row_bytes(buffer) % 16 : -1;
+	else if (pad > 0 && pad < 16 && is_gemm_operand(solver, buffer))
+		pad = -1;
+	if (pad < 0 || (pad > 0 && (buffer->rank < 2 || bits % 8 != 0 || pad * 8 % bits != 0)))
 		return NULL;
-	layout = layout_row_major(solver->arena, buffer->rank, shape, bits, forms[which].pad);
+	layout = layout_row_major(solver->arena, buffer->rank, shape, bits, pad);
 	return solve_intern(solver, layout, mark);
 }
 
@@ -220,12 +239,13 @@ static void insert_candidate(struct solver *solver, struct buffer_solution *out,
 	out->candidates.p[at] = candidate;
 }
 
-/* All candidates are weighed when somebody asks why, else up to the first without excess. */
+/* All candidates are weighed when somebody asks why, and where one without excess may still cost
+ * more than another: element by element against ldmatrix. Else up to the first without excess. */
 static bool wants_all(const struct solver *solver, const struct buffer *buffer)
 {
 	const char *why = solver->options.why;
 
-	return solver->annotated[buffer->id] ||
+	return solver->annotated[buffer->id] || is_ragged_operand(solver, buffer) ||
 	       (why && strcmp(why, sym_text(solver->cx->names, buffer->name)) == 0);
 }
 
@@ -246,6 +266,14 @@ static void put_annotation_first(struct solver *solver, const struct buffer *buf
 	out->candidates.p[0] = candidate;
 }
 
+static bool is_candidate(const struct buffer_solution *out, const struct layout *layout)
+{
+	for (uint32_t i = 0; i < out->candidates.n; i++)
+		if (layout_equal_structure(out->candidates.p[i].layout, layout))
+			return true;
+	return false;
+}
+
 /* The usual candidates leave excess: one that is made for these accesses. */
 static void try_swizzle(struct solver *solver, const struct buffer *buffer,
                         struct buffer_solution *out, struct access_list *scratch)
@@ -257,7 +285,7 @@ static void try_swizzle(struct solver *solver, const struct buffer *buffer,
 		return; /* its swizzles are the usual ones */
 	list_accesses(solver, buffer, rows, scratch);
 	layout = solve_swizzle(solver, buffer, scratch->items, scratch->n);
-	if (layout)
+	if (layout && !is_candidate(out, layout))
 		insert_candidate(solver, out, weigh(solver, buffer, layout, scratch));
 }
 

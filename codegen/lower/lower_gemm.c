@@ -164,8 +164,10 @@ static bool open_operand(struct lower *l, const struct op_gemm *gemm, const stru
 
 	*out = (struct operand){ .region = which == 0 ? &gemm->a : &gemm->b };
 	if (out->region->buffer->scope == SCOPE_FRAGMENT) {
+		int64_t block = info->k / 2;
+
 		out->reg = fragment_operand(l, gemm, plan, which);
-		out->tile_stride = k_steps * tile_slots;
+		out->tile_stride = (plan->k + block - 1) / block * (tile_slots / 2);
 		out->first = expr_mul_int(l->pool, step, tile_slots);
 		return out->reg != NULL;
 	}
@@ -179,6 +181,51 @@ static bool open_operand(struct lower *l, const struct op_gemm *gemm, const stru
 	out->first = expr_int(l->pool, 0);
 	lower_before_read(l, l->shared_of[out->region->buffer->id]);
 	return true;
+}
+
+/*
+ * A fragment's last step in registers of its own, with zero where K has ended: a whole block of half
+ * a step is copied, of another one the lanes' elements below K.
+ *
+ *     unroll for tile in 2:                             # k = 40 in steps of 16
+ *         unroll for slot in 4: A_frag[tile*8 + slot] = A[tile*20 + 16 + slot]
+ */
+static void copy_rest(struct lower *l, const struct gemm_plan *plan, int which,
+                      struct operand *operand)
+{
+	const struct mma_shape_info *info = mma_shape_info(plan->shape);
+	int64_t tile_slots = which == 0 ? info->a_slots : info->b_slots, rest = gemm_k_rest(plan);
+	int64_t n_tiles =
+		which == 0 ? plan->m / plan->warps_m / info->m : plan->n / plan->warps_n / info->n;
+	int64_t block = info->k / 2, per_lane = block / 4, n_blocks = (rest + block - 1) / block;
+	int64_t n_slots = n_blocks * tile_slots / 2;
+	const struct wreg *from = operand->reg;
+	struct access_iter tiles = { access_iter_var(&l->space, 0, n_tiles), n_tiles, 0 };
+	struct access_iter slots = { access_iter_var(&l->space, 1, n_slots), n_slots, 1 };
+	const struct expr *tile = access_iter_value(&l->space, &tiles);
+	const struct expr *slot = access_iter_value(&l->space, &slots), *below = NULL, *source;
+	struct wblock *outer;
+
+	operand->reg = operand_reg(l, operand->region->buffer, from->type, n_tiles * tile_slots);
+	zero_registers(l, operand->reg, NULL);
+	if (rest % block) {
+		const struct expr *lane = expr_mod_int(l->pool, expr_of_var(l->pool, l->space.tid), 4);
+		const struct expr *k = expr_add(
+			l->pool, expr_mul_int(l->pool, expr_div_int(l->pool, slot, tile_slots / 2), block),
+			expr_add(l->pool, expr_mul_int(l->pool, lane, per_lane),
+		             expr_mod_int(l->pool, slot, per_lane)));
+
+		below = expr_lt(l->pool, k, expr_int(l->pool, rest));
+	}
+	outer = lower_open(l, &tiles);
+	lower_open(l, &slots);
+	source = expr_add(l->pool, expr_mul_int(l->pool, tile, operand->tile_stride),
+	                  expr_add(l->pool, slot, expr_int(l->pool, plan->k / info->k * tile_slots)));
+	lower_set(l, operand->reg, expr_add(l->pool, expr_mul_int(l->pool, tile, tile_slots), slot),
+	          expr_reg(l->pool, from, from->type, source), below);
+	lower_close(l, outer);
+	operand->tile_stride = tile_slots;
+	operand->first = expr_int(l->pool, 0);
 }
 
 /* Loads of a whole step, or of the rest behind them, and the multiplications. */
@@ -222,8 +269,11 @@ void lower_gemm(struct lower *l, struct stmt *stmt)
 	}
 	if (gemm_k_rest(plan)) {
 		/* what the rest leaves unset: 0 times anything else could be a NaN */
-		zero_registers(l, operands[0].reg, NULL);
-		zero_registers(l, operands[1].reg, NULL);
+		for (int which = 0; which < 2; which++)
+			if (operands[which].n_accesses)
+				zero_registers(l, operands[which].reg, NULL);
+			else
+				copy_rest(l, plan, which, &operands[which]);
 		k_step(l, plan, c, operands, true);
 	}
 	for (int which = 0; which < 2; which++)

@@ -108,8 +108,8 @@ struct layout *layout_mma_accumulator(struct arena *arena, int64_t m, int64_t n,
  * Operand fragments of mma.sync with `per_reg` elements in a 32-bit register (2 for 16-bit types);
  * A is rows x k with rows along M, B is rows x k with rows along N; `k_first`: the tile's first
  * dimension is k. Every warp holds the rows that it multiplies, so the warps of the other direction
- * are replicas. Slots: rows' tiles, then k blocks of 4 per_reg (two make a step of the instruction),
- * then the block's registers. K is any number: the last block may be filled partly.
+ * are replicas. Slots: rows' tiles, then k blocks of 4 per_reg (two make a step of the
+ * instruction), then the block's registers. K is any number: the last block may be filled partly.
  */
 struct operand_form {
 	bool is_b, k_first;

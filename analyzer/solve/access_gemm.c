@@ -263,8 +263,8 @@ static bool digits_fit(const struct layout *layout, int64_t unit)
 	return true;
 }
 
-/* Every row that ldmatrix reads starts at a multiple of 16 bytes and is not torn by the layout; rows
- * of 20 float16 elements do when they are padded to 24. */
+/* Every row that ldmatrix reads starts at a multiple of 16 bytes and is not torn by the layout;
+ * rows of 20 float16 elements do when they are padded to 24. */
 static bool rows_fit(const struct operand_tile *tile)
 {
 	const struct buffer *buffer = tile->region->buffer;

@@ -184,8 +184,8 @@ static bool open_operand(struct lower *l, const struct op_gemm *gemm, const stru
 }
 
 /*
- * A fragment's last step in registers of its own, with zero where K has ended: a whole block of half
- * a step is copied, of another one the lanes' elements below K.
+ * A fragment's last step in registers of its own, with zero where K has ended: a whole block of
+ * half a step is copied, of another one the lanes' elements below K.
  *
  *     unroll for tile in 2:                             # k = 40 in steps of 16
  *         unroll for slot in 4: A_frag[tile*8 + slot] = A[tile*20 + 16 + slot]

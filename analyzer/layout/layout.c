@@ -360,6 +360,18 @@ int64_t layout_count_differences(const struct layout *a, const struct layout *b)
 	return n;
 }
 
+int64_t layout_count_moves(const struct layout *a, const struct layout *b)
+{
+	int64_t at[MAX_RANK] = { 0 };
+	int64_t n = 0;
+
+	assert(a->kind == LAYOUT_FRAGMENT && b->kind == LAYOUT_FRAGMENT && a->rank == b->rank);
+	do
+		n += layout_at(a, at, 0).thread != layout_at(b, at, 0).thread;
+	while (layout_next_index(a, at));
+	return n;
+}
+
 /* Number of a place among all places. */
 static int64_t place_number(const struct layout *layout, struct place place)
 {

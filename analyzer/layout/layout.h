@@ -131,6 +131,8 @@ bool layout_equal(const struct layout *a, const struct layout *b, int64_t *index
 bool layout_equal_structure(const struct layout *a, const struct layout *b);
 /* Elements that the two (of one kind and shape) place differently. */
 int64_t layout_count_differences(const struct layout *a, const struct layout *b);
+/* Elements of two fragments of one shape whose first replicas are on different threads. */
+int64_t layout_count_moves(const struct layout *a, const struct layout *b);
 /* Every element has a place of its own: true, or the first two elements that share one. `first` and
    `second` have MAX_RANK + 1 entries (may be NULL), entry DIM_REPLICA is the replica. */
 bool layout_injective(const struct layout *layout, int64_t *first, int64_t *second);

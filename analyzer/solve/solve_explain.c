@@ -60,27 +60,44 @@ static void note_demand(struct solver *solver, const struct demand *demand)
 	add_conflict(solver, demand->constraint);
 }
 
+/* "thread 4 slot 0", or "threads 0, 128 slot 0" where there are replicas. */
+static const char *owners_text(struct solver *solver, const struct layout *layout,
+                               const int64_t *index)
+{
+	enum { MOST_NAMED = 4 };
+	struct buf buf = { 0 };
+	const char *text;
+
+	buf_text(&buf, layout->n_replicas > 1 ? "threads " : "thread ");
+	for (int64_t r = 0; r < layout->n_replicas && r < MOST_NAMED; r++)
+		buf_printf(&buf, "%s%" PRId64, r > 0 ? ", " : "", layout_at(layout, index, r).thread);
+	if (layout->n_replicas > MOST_NAMED)
+		buf_printf(&buf, ", ... (%" PRId64 " replicas)", layout->n_replicas);
+	buf_printf(&buf, " slot %" PRId64, layout_at(layout, index, 0).slot);
+	text = arena_strndup(solver->arena, buf.p, buf.n);
+	buf_free(&buf);
+	return text;
+}
+
 /* Notes on both sides of a conflict over one fragment, and the first and the number of differing
  * elements. */
 static void compare(struct solver *solver, const struct buffer *buffer, struct demand a,
                     struct demand b)
 {
 	int64_t first[MAX_RANK] = { 0 }, n = 1;
-	struct place at_a, at_b;
 
 	note_demand(solver, &a);
 	note_demand(solver, &b);
 	if (layout_equal(a.layout, b.layout, first))
 		return;
-	at_a = layout_at(a.layout, first, 0);
-	at_b = layout_at(b.layout, first, 0);
 	for (uint32_t d = 0; d < a.layout->rank; d++)
 		n *= a.layout->shape[d];
 	diag_note(&solver->cx->diags, b.constraint->span,
-	          "%s: thread %" PRId64 " slot %" PRId64 " in the first, thread %" PRId64
-	          " slot %" PRId64 " in the second; %" PRId64 " of %" PRId64 " elements differ",
-	          element_text(solver, buffer, first), at_a.thread, at_a.slot, at_b.thread, at_b.slot,
-	          layout_count_differences(a.layout, b.layout), n);
+	          "%s: %s in the first, %s in the second; %" PRId64 " of %" PRId64
+	          " elements differ, %" PRId64 " are on another thread",
+	          element_text(solver, buffer, first), owners_text(solver, a.layout, first),
+	          owners_text(solver, b.layout, first), layout_count_differences(a.layout, b.layout), n,
+	          layout_count_moves(a.layout, b.layout));
 }
 
 void solve_explain_accumulators(struct solver *solver, const struct constraint *first,
@@ -95,11 +112,148 @@ void solve_explain_accumulators(struct solver *solver, const struct constraint *
 
 /* ---- a use that no partition serves ---- */
 
+/* The first dimension of the space in which iterations share an element; NO_DIM: none. */
+static int shared_dim(const struct space *space, const struct use *use)
+{
+	for (uint32_t d = 0; d < space->rank; d++) {
+		bool whole = false;
+
+		for (uint32_t k = 0; k < use->buffer->rank; k++)
+			whole |=
+				use->is_plain && use->dims[k].source_dim == (int)d && use->dims[k].quotient == 1;
+		if (!whole && space->shape[d] > 1)
+			return (int)d;
+	}
+	return NO_DIM;
+}
+
+/* Two iterations that reach one element, the first one and the one whose value of a dimension is
+ * `value`; their threads, -1 where they are not known. */
+struct meeting {
+	int64_t element[MAX_RANK];
+	int64_t value, threads[2];
+};
+
+/* Does the use's index name the element under these values of variables? */
+static bool names_element(const struct use *use, const int64_t *values, const int64_t *element)
+{
+	for (uint32_t d = 0; d < use->buffer->rank; d++)
+		if (expr_eval_int(use->index[d], values) != element[d])
+			return false;
+	return true;
+}
+
+/* The least value of dimension `dim` whose iteration meets the first one's element on another
+ * thread, or else on any. */
+static struct meeting find_meeting(struct solver *solver, const struct mismatch *mismatch, int dim)
+{
+	enum { MOST_LOOKED_AT = 1 << 16 };
+	const struct space *space = mismatch->space;
+	const struct use *use = mismatch->use;
+	const struct layout *layout = mismatch->space_layout;
+	int64_t *values = arena_array(solver->arena, int64_t, expr_n_vars(solver->pool));
+	int64_t at[MAX_RANK] = { 0 };
+	struct meeting meeting = { .threads = { -1, -1 } };
+
+	for (uint32_t d = 0; d < use->buffer->rank; d++) {
+		if (!use->index[d]->is_index)
+			return meeting;
+		meeting.element[d] = expr_eval_int(use->index[d], values);
+	}
+	for (int64_t v = 1; v < space->shape[dim] && v < MOST_LOOKED_AT; v++) {
+		int64_t thread, first;
+
+		values[space->vars[dim]->id] = at[dim] = v;
+		if (!names_element(use, values, meeting.element))
+			continue;
+		meeting.value = meeting.value ? meeting.value : v;
+		thread = layout_at(layout, at, 0).thread;
+		at[dim] = 0;
+		first = layout_at(layout, at, 0).thread;
+		if (thread != first) {
+			meeting.value = v;
+			meeting.threads[0] = first;
+			meeting.threads[1] = thread;
+			break;
+		}
+	}
+	return meeting;
+}
+
+/* "j = 4", or "thread 1 (j = 4)" where the thread is known. */
+static const char *iteration_text(struct solver *solver, const struct var *var, int64_t value,
+                                  int64_t thread)
+{
+	const char *name = sym_text(solver->cx->names, var->name);
+
+	return thread < 0 ? arena_printf(solver->arena, "%s = %" PRId64, name, value)
+	                  : arena_printf(solver->arena, "%s = %" PRId64 " in thread %" PRId64, name,
+	                                 value, thread);
+}
+
+static void note_meeting(struct solver *solver, const struct mismatch *mismatch, int dim)
+{
+	const struct space *space = mismatch->space;
+	const struct use *use = mismatch->use;
+	struct meeting meeting = find_meeting(solver, mismatch, dim);
+	const struct var *var = space->vars[dim];
+
+	if (meeting.value == 0)
+		return;
+	diag_note(&solver->cx->diags, use->span,
+	          use->is_update
+	              ? "%s is written for %s and for %s"
+	              : "%s may be written for %s and not for %s: then some copies of it are old",
+	          element_text(solver, use->buffer, meeting.element),
+	          iteration_text(solver, var, 0, meeting.threads[0]),
+	          iteration_text(solver, var, meeting.value, meeting.threads[1]));
+	if (meeting.threads[0] >= 0)
+		diag_note(&solver->cx->diags, space->stmt->span, "the loop runs as %s",
+		          layout_text(solver, mismatch->space_layout));
+}
+
+/* "(16, 14)" of a buffer on the chip. */
+static const char *shape_text(struct solver *solver, const struct buffer *buffer)
+{
+	struct buf buf = { 0 };
+	const char *text;
+
+	buf_char(&buf, '(');
+	for (uint32_t d = 0; d < buffer->rank; d++)
+		buf_printf(&buf, "%s%" PRId64, d > 0 ? ", " : "", buffer_extent(buffer, d));
+	buf_text(&buf, buffer->rank == 1 ? ",)" : ")");
+	text = arena_strndup(solver->arena, buf.p, buf.n);
+	buf_free(&buf);
+	return text;
+}
+
+/* Adding into an element is a reduction; other stores are for one of the iterations. */
+static void help_many_writers(struct solver *solver, const struct use *use)
+{
+	struct diag_list *diags = &solver->cx->diags;
+	char type[32];
+
+	if (!use->is_update) {
+		diag_help(diags, "store it in a T.Parallel loop over its own dimensions");
+	} else if (use->is_load) {
+		diag_help(diags,
+		          "combine in a reducer of its own: T.alloc_reducer(%s, \"%s\"), T.clear "
+		          "before the loop, T.finalize_reducer after it",
+		          shape_text(solver, use->buffer), dtype_name(use->buffer->type, type));
+		diag_help(diags, "or collect the values in a fragment of the loop's shape, then reduce it "
+		                 "with T.reduce_sum");
+	} else {
+		diag_help(diags,
+		          "store it in a T.Parallel loop over its own dimensions, from the iteration "
+		          "whose value shall stay");
+	}
+}
+
 static void explain_many_writers(struct solver *solver, const struct mismatch *mismatch)
 {
 	const struct space *space = mismatch->space;
 	const struct use *use = mismatch->use;
-	int64_t element[MAX_RANK] = { 0 };
+	int dim = shared_dim(space, use);
 
 	diag_report(&solver->cx->diags, DIAG_E0405, use->span,
 	            use->is_update
@@ -107,29 +261,9 @@ static void explain_many_writers(struct solver *solver, const struct mismatch *m
 	                : "some iterations of this T.Parallel loop write an element of %s, others that "
 	                  "share it do not",
 	            name_of(solver, use->buffer));
-	for (uint32_t d = 0; d < space->rank; d++) {
-		bool whole = false;
-
-		for (uint32_t k = 0; k < use->buffer->rank; k++)
-			whole |=
-				use->is_plain && use->dims[k].source_dim == (int)d && use->dims[k].quotient == 1;
-		if (whole || space->shape[d] == 1)
-			continue;
-		diag_note(
-			&solver->cx->diags, use->span,
-			use->is_update
-				? "%s is written for %s = 0 and for %s = 1, which different threads may run"
-				: "%s may be written for %s = 0 and not for %s = 1, which different threads may "
-				  "run: then some copies of it are old",
-			element_text(solver, use->buffer, element),
-			sym_text(solver->cx->names, space->vars[d]->name),
-			sym_text(solver->cx->names, space->vars[d]->name));
-		break;
-	}
-	diag_help(&solver->cx->diags, use->is_update
-	                                  ? "collect the values in a fragment of the loop's shape, "
-	                                    "then reduce it with T.reduce_sum"
-	                                  : "store it in a T.Parallel loop over its own dimensions");
+	if (dim != NO_DIM)
+		note_meeting(solver, mismatch, dim);
+	help_many_writers(solver, use);
 	add_conflict(solver, space->constraint);
 }
 

@@ -101,6 +101,29 @@ bool solve_group_grid(struct solver *solver, enum gemm_policy policy, struct gem
 
 /* ---- errors ---- */
 
+/* The extent of M or N, nearest to what is written, that the block's warps do cover. */
+static void help_with_extent(struct solver *solver, bool is_m, int64_t m, int64_t n)
+{
+	enum { MOST_STEPS = 64 };
+	int64_t n_warps = solver->n_threads / LANES;
+	int64_t *extent = is_m ? &m : &n;
+	int64_t written = *extent, tile = is_m ? TILE_M : TILE_N;
+
+	for (int64_t step = 1; step <= MOST_STEPS; step++)
+		for (int sign = -1; sign <= 1; sign += 2) {
+			struct grid grid;
+
+			*extent = written + sign * step * tile;
+			if (*extent <= 0 ||
+			    !choose_grid(&(struct cut){ POLICY_SQUARE, m, n, TILE_M }, n_warps, &grid))
+				continue;
+			diag_help(&solver->cx->diags,
+			          "%c=%" PRId64 " splits into %" PRId64 " x %" PRId64 " warps of these threads",
+			          is_m ? 'M' : 'N', *extent, grid.m, grid.n);
+			return;
+		}
+}
+
 static void report_coverage(struct solver *solver, const struct stmt *stmt, int64_t m, int64_t n)
 {
 	struct diag_list *diags = &solver->cx->diags;
@@ -113,9 +136,9 @@ static void report_coverage(struct solver *solver, const struct stmt *stmt, int6
 	diag_report(diags, DIAG_E0402, stmt->span,
 	            "no covering split of %" PRId64 " warps: M=%" PRId64 " is %" PRId64
 	            " row group%s of %d, N=%" PRId64 " is %" PRId64
-	            " column groups of %d, and no factors of %" PRId64 " divide both",
-	            n_warps, m, m / TILE_M, m / TILE_M == 1 ? "" : "s", TILE_M, n, n / TILE_N, TILE_N,
-	            n_warps);
+	            " column group%s of %d, and no factors of %" PRId64 " divide both",
+	            n_warps, m, m / TILE_M, m / TILE_M == 1 ? "" : "s", TILE_M, n, n / TILE_N,
+	            n / TILE_N == 1 ? "" : "s", TILE_N, n_warps);
 	for (int64_t warps = 1; warps <= MAX_WARPS; warps++)
 		for (int64_t warps_m = 1; warps_m <= warps; warps_m++) {
 			grid = (struct grid){ warps_m, warps / warps_m };
@@ -135,6 +158,7 @@ static void report_coverage(struct solver *solver, const struct stmt *stmt, int6
 				          (n_warps + sign * distance) * LANES, grid.m, grid.n);
 				n_listed++;
 			}
+	help_with_extent(solver, m > n, m, n);
 }
 
 static bool report_operand(struct solver *solver, const struct stmt *stmt,

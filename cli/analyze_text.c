@@ -455,7 +455,7 @@ static void gemm(void *user, struct stmt *stmt)
 	const struct gemm_plan *plan;
 	struct buf instruction = { 0 };
 
-	if (stmt->kind != STMT_OP || stmt->as.op.kind != OP_gemm ||
+	if (stmt->kind != STMT_OP || !op_is_gemm(&stmt->as.op) ||
 	    !text->launch->solution->plans[stmt->id].has_plan)
 		return;
 	plan = &text->launch->solution->plans[stmt->id].as.gemm;

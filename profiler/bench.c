@@ -107,7 +107,7 @@ static void count_op(struct work_walk *walk, const struct op *op, double times, 
 	const struct region *a = &op->as.gemm.a, *c = &op->as.gemm.c;
 	uint32_t a_rank, c_rank;
 
-	if (op->kind != OP_gemm)
+	if (!op_is_gemm(op))
 		return;
 	walk->n_gemms++;
 	walk->known = walk->known && certain;

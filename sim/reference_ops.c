@@ -378,6 +378,8 @@ void ref_op(struct ref *ref, const struct op *op)
 		break;
 	case OP_finalize_reducer: /* a tile's elements are whole at all times */
 		break;
+	case OP_tma_copy:
+	case OP_wgmma_gemm:
 	CASES_OF_TILE_ONLY_OPS:
 		ref_fail(ref, "%s, which the reference does not know yet", op_info(op->kind)->name);
 		break;

@@ -282,6 +282,7 @@ static void plan_text(const struct flow_builder *builder, const struct stmt *stm
 	}
 	switch (stmt->as.op.kind) {
 	case OP_gemm:
+	case OP_wgmma_gemm:
 		buf_char(out, '\n');
 		describe_instruction(out, &plan->as.gemm);
 		buf_printf(out, "\n%lld x %lld warps", (long long)plan->as.gemm.warps_m,
@@ -299,6 +300,7 @@ static void plan_text(const struct flow_builder *builder, const struct stmt *stm
 		break;
 	case OP_fill:
 	case OP_scan:
+	case OP_tma_copy:
 	CASES_OF_TILE_ONLY_OPS:
 	case N_OP_KINDS:
 		break;

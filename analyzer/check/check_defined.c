@@ -165,7 +165,7 @@ static void meet_region(struct defined *d, const struct region *region, bool is_
 /* Does a gemm, a reduction or a scan read what it also writes? */
 static bool reads_target(struct defined *d, const struct op *op)
 {
-	const struct expr *clear = op->kind == OP_gemm ? op->as.gemm.clear_accum : NULL;
+	const struct expr *clear = op_is_gemm(op) ? op->as.gemm.clear_accum : NULL;
 
 	if (op->kind == OP_reduce)
 		return !op->as.reduce.clear;

@@ -512,6 +512,7 @@ static void check_op(struct check *check, struct stmt *stmt)
 		check_copy(check, stmt, &plan->as.copy);
 		return;
 	case OP_gemm:
+	case OP_wgmma_gemm:
 		check_gemm_coverage(check, stmt, &plan->as.gemm);
 		check_accumulator(check, stmt, &plan->as.gemm);
 		check_operands(check, stmt, &plan->as.gemm);
@@ -526,6 +527,7 @@ static void check_op(struct check *check, struct stmt *stmt)
 	case OP_finalize_reducer:
 		check_partition(check, stmt, plan->as.reduce.source);
 		return;
+	case OP_tma_copy: /* no thread has a part of it */
 	CASES_OF_TILE_ONLY_OPS:
 	case N_OP_KINDS:
 		return;

@@ -201,7 +201,7 @@ static void json_gemm(void *user, struct stmt *stmt)
 	const struct gemm_plan *plan;
 	struct buf instruction = { 0 };
 
-	if (stmt->kind != STMT_OP || stmt->as.op.kind != OP_gemm ||
+	if (stmt->kind != STMT_OP || !op_is_gemm(&stmt->as.op) ||
 	    !writer->launch->solution->plans[stmt->id].has_plan)
 		return;
 	plan = &writer->launch->solution->plans[stmt->id].as.gemm;

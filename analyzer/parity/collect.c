@@ -461,28 +461,9 @@ static bool find_copy(const struct op *op, struct op_copy *copy)
 	return copy->src.buffer != NULL;
 }
 
-static void set_gemm(struct pop *op, const struct op *tile_op)
-{
-	const struct op_wgmma_gemm *gemm = &tile_op->as.wgmma_gemm;
-
-	if (tile_op->kind == OP_gemm) {
-		op->gemm_op = tile_op->as.gemm;
-		return;
-	}
-	op->gemm_op = (struct op_gemm){
-		.a = gemm->a,
-		.b = gemm->b,
-		.c = gemm->c,
-		.clear_accum = gemm->clear_accum,
-		.transpose_a = gemm->transpose_a,
-		.transpose_b = gemm->transpose_b,
-		.policy = gemm->policy,
-	};
-}
-
 static enum pop_kind kind_of(const struct op *op)
 {
-	if (op->kind == OP_gemm || op->kind == OP_wgmma_gemm)
+	if (op_is_gemm(op))
 		return POP_GEMM;
 	if (op->kind == OP_reduce)
 		return POP_REDUCE;
@@ -506,7 +487,7 @@ static void collect_op(struct collector *c, struct stmt *stmt)
 	}
 	op = new_op(c, kind_of(tile_op), stmt);
 	if (op->kind == POP_GEMM)
-		set_gemm(op, tile_op);
+		op->gemm_op = tile_op->as.gemm;
 	for (uint32_t i = 0;; i++) {
 		struct region *region = op_region(tile_op, i, &role);
 

@@ -12,6 +12,7 @@
 #define TL_SOLVE_SOLVE_H
 
 #include "analyzer/layout/layout.h"
+#include "analyzer/layout/tma.h"
 #include "analyzer/tile/tile.h"
 #include "analyzer/tile/target.h"
 #include "codegen/lower/warp.h"
@@ -24,6 +25,7 @@ enum constraint_kind {
 	                  */
 	CONSTRAINT_REDUCE,     /* the result lives where the reduced row's threads are */
 	CONSTRAINT_SHARED,     /* all readers and writers of a shared buffer */
+	CONSTRAINT_BULK,       /* a bulk copy can fill or read only some layouts */
 	CONSTRAINT_ANNOTATION, /* T.annotate_layout */
 };
 
@@ -144,6 +146,13 @@ struct branch_taken {
 bool thread_range_narrow(const struct tile_program *program, const struct launch *launch,
                          const struct branch_taken *branch, struct thread_range *range);
 
+/* T.tma_copy: by which boxes, and which dimension of the tensor each of a box's is. */
+struct tma_plan {
+	bool is_load; /* from global to shared memory */
+	struct tma_box box;
+	int64_t bytes; /* of all boxes */
+};
+
 struct stmt_plan {
 	const struct stmt *stmt;
 	bool has_plan;
@@ -154,6 +163,7 @@ struct stmt_plan {
 		struct gemm_plan gemm;
 		struct reduce_plan reduce; /* and finalize_reducer */
 		struct scan_plan scan;
+		struct tma_plan tma;
 	} as;
 	vec_of(struct conversion) conversions; /* in this order, before and after the statement */
 };

@@ -526,6 +526,13 @@ static bool collect_op(struct solver *solver, const struct stmt *stmt, int64_t w
 		self = (struct op_copy){ .src = op->as.fill.dst, .dst = op->as.fill.dst };
 		collect_copy(solver, stmt, &self, true, weight);
 		return true;
+	case OP_wgmma_gemm:
+		if (!solver->target->has_wgmma)
+			return solve_need_hopper(solver, stmt);
+		return solve_gemm(solver, stmt, weight);
+	case OP_tma_copy:
+		solve_tma(solver, stmt);
+		return true;
 	case OP_gemm:
 		return solve_gemm(solver, stmt, weight);
 	case OP_reduce:
@@ -543,9 +550,7 @@ static bool collect_op(struct solver *solver, const struct stmt *stmt, int64_t w
 		return true;
 	case OP_transpose:
 	case OP_im2col:
-	case OP_tma_copy:
 	case OP_async_copy:
-	case OP_wgmma_gemm:
 	case OP_gemm_sp:
 		diag_report(&solver->cx->diags, DIAG_E0640, stmt->span,
 		            "%s is known, but not supported yet for this target",
@@ -775,9 +780,12 @@ static bool collect_annotations(struct solver *solver)
 
 bool solve_collect(struct solver *solver)
 {
+	bool takes_tmas;
+
 	if (!solve_supported(solver) || !collect_annotations(solver) || !solve_reducers(solver))
 		return false;
-	if (!collect_block(solver, &solver->launch->body, 1, 0) || !check_uses(solver))
+	takes_tmas = solve_find_tmas(solver);
+	if (!collect_block(solver, &solver->launch->body, 1, 0) || !takes_tmas || !check_uses(solver))
 		return false;
 	solve_choose_homes(solver);
 	make_components(solver);

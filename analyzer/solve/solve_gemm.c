@@ -171,6 +171,17 @@ static bool report_operand(struct solver *solver, const struct stmt *stmt,
 	return false;
 }
 
+/* T.wgmma_gemm never falls back to mma.sync, so that what it says about time stays true. */
+static bool report_no_wgmma(struct solver *solver, const struct gemm_use *use)
+{
+	diag_report(&solver->cx->diags, DIAG_E0415, use->stmt->span,
+	            "T.wgmma_gemm of %" PRId64 " x %" PRId64 " x %" PRId64
+	            " cannot use warpgroup instructions: %s",
+	            use->plan.m, use->plan.n, use->plan.k, use->not_wgmma);
+	diag_help(&solver->cx->diags, "T.gemm takes mma.sync where wgmma is not possible");
+	return false;
+}
+
 /* ---- planning ---- */
 
 /* Instructions of the target for operands a and b and accumulator d; float32 runs as tf32. */
@@ -446,8 +457,9 @@ bool solve_gemm(struct solver *solver, const struct stmt *stmt, int64_t weight)
 		          (solver->n_threads + LANES - 1) / LANES * LANES);
 		return false;
 	}
-	if (!solve_wgmma(solver, policy_of(solver, stmt), use) &&
-	    !solve_warp_grid(solver, policy_of(solver, stmt), &use->plan)) {
+	if (!solve_wgmma(solver, policy_of(solver, stmt), use) && stmt->as.op.kind == OP_wgmma_gemm)
+		return report_no_wgmma(solver, use);
+	if (!use->plan.wgmma_n && !solve_warp_grid(solver, policy_of(solver, stmt), &use->plan)) {
 		report_coverage(solver, stmt, use->plan.m, use->plan.n);
 		return false;
 	}

@@ -111,6 +111,15 @@ struct gemm_use {
 	const char *not_wgmma; /* why it uses mma.sync on a target with wgmma; NULL: it does not */
 };
 
+/* A T.tma_copy. */
+struct tma_use {
+	const struct stmt *stmt;
+	const struct region *shared, *global;
+	bool is_load;
+	uint32_t role;
+	const struct constraint *constraint;
+};
+
 /* A complete choice for one component. */
 struct assignment {
 	const struct layout **spaces;    /* of the component's spaces, in its order */
@@ -163,6 +172,7 @@ struct solver {
 	struct solution *solution;
 	vec_of(struct space *) spaces;
 	vec_of(struct gemm_use *) gemms;
+	vec_of(struct tma_use) tmas; /* in program order, known before everything else */
 	vec_of(struct component *) components;
 	const struct constraint *
 		*pinned_by; /* by buffer id: the constraint that fixes a fragment, NULL free */
@@ -178,6 +188,7 @@ struct solver {
 	struct map global_bytes;   /* memo: (space, partition) -> bytes of a copy's global side */
 	struct map copies;         /* memo: (space, partition, shared layout) -> copy plan and access */
 	struct solve_memo *memo;   /* its own, or that of the solver whose trial this is */
+	bool needs_hopper;         /* E0413 was reported: once for a launch */
 	bool exhausted;            /* a limit kept partitions or assignments out of the search */
 	const struct trial *trial; /* NULL: this is the solution itself */
 	const bool *no_wgmma;      /* by statement id: the gemm uses mma.sync; NULL: none must */
@@ -282,6 +293,23 @@ bool solve_wgmma_reads(struct solver *solver, const struct buffer *buffer,
  * launch's solution when it is known already, else NULL. The solver is open and has not run.
  */
 struct solution *solve_choose_wgmma(struct solver *solver);
+
+/* ---- solve_tma.c ---- */
+
+/* Finds the launch's bulk copies. False with diagnostics (E0413, E0414). */
+bool solve_find_tmas(struct solver *solver);
+/* Notes who does the copy. */
+void solve_tma(struct solver *solver, const struct stmt *stmt);
+/* Is the buffer filled or read by bulk copies? Can all of them, in this layout? */
+bool solve_tma_operand(const struct solver *solver, const struct buffer *buffer);
+bool solve_tma_takes(const struct solver *solver, const struct buffer *buffer,
+                     const struct layout *layout);
+/* Annotated layouts that bulk copies cannot have: false with E0414. */
+bool solve_tma_annotated(struct solver *solver);
+/* Fills their plans, once all layouts are chosen. */
+void solve_record_tmas(struct solver *solver);
+/* E0413 about the launch's first operation that needs Hopper's instructions; false. */
+bool solve_need_hopper(struct solver *solver, const struct stmt *stmt);
 
 /* ---- solve_candidates.c ---- */
 

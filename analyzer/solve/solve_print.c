@@ -40,6 +40,8 @@ static const char *constraint_kind_text(enum constraint_kind kind)
 		return "reduce";
 	case CONSTRAINT_SHARED:
 		return "shared";
+	case CONSTRAINT_BULK:
+		return "bulk";
 	case CONSTRAINT_ANNOTATION:
 		return "annotation";
 	}
@@ -165,6 +167,17 @@ static void print_gemm(struct buf *out, const struct gemm_plan *gemm)
 		         info->text, gemm->m, gemm->n, gemm->k, gemm->warps_m, gemm->warps_n);
 }
 
+static void print_tma(struct buf *out, const struct tma_plan *tma)
+{
+	const struct tma_box *box = &tma->box;
+
+	buf_line(out,
+	         "%s %" PRId64 " x %" PRId64 " x %" PRId64 " boxes of %" PRId64 " x %" PRId64
+	         " elements, swizzle %" PRId64 ", %" PRId64 " bytes",
+	         tma->is_load ? "loads" : "stores", box->n_outer, box->n_rows, box->n_inner, box->rows,
+	         box->inner, box->span, tma->bytes);
+}
+
 static void print_plan(struct buf *out, const struct solution *solution,
                        const struct stmt_plan *plan)
 {
@@ -197,6 +210,7 @@ static void print_plan(struct buf *out, const struct solution *solution,
 		print_layout_line(out, "", plan->as.loop.layout);
 		break;
 	case OP_gemm:
+	case OP_wgmma_gemm:
 		print_gemm(out, gemm);
 		break;
 	case OP_reduce:
@@ -206,6 +220,9 @@ static void print_plan(struct buf *out, const struct solution *solution,
 	case OP_scan:
 		buf_line(out, "%" PRId64 " bytes of workspace", plan->as.scan.workspace_bytes);
 		print_layout_line(out, "", plan->as.scan.layout);
+		break;
+	case OP_tma_copy:
+		print_tma(out, &plan->as.tma);
 		break;
 	CASES_OF_TILE_ONLY_OPS:
 	case N_OP_KINDS:
@@ -315,6 +332,7 @@ static bool verify_plan(const struct solution *solution, const struct stmt_plan 
 	case OP_fill:
 		return verify_loop(solution, stmt, &plan->as.loop);
 	case OP_gemm:
+	case OP_wgmma_gemm:
 		return verify_gemm(solution, stmt, &plan->as.gemm);
 	case OP_scan:
 		return plan->as.scan.layout ? true : wrong(solution, stmt->span, "a scan has no layout");
@@ -323,6 +341,8 @@ static bool verify_plan(const struct solution *solution, const struct stmt_plan 
 		return plan->as.reduce.source && plan->as.reduce.result
 		           ? true
 		           : wrong(solution, stmt->span, "a reduction has no source or result layout");
+	case OP_tma_copy:
+		return plan->as.tma.box.inner > 0 || wrong(solution, stmt->span, "a bulk copy has no box");
 	CASES_OF_TILE_ONLY_OPS:
 	case N_OP_KINDS:
 		break;

@@ -306,6 +306,7 @@ void solve_record(struct solver *solver)
 	}
 	for (uint32_t s = 0; s < solver->spaces.n; s++)
 		record_space(solver, solver->spaces.p[s]);
+	solve_record_tmas(solver);
 	solve_record_conversions(solver);
 	solve_enter_role(solver, 0);
 }

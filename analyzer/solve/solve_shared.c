@@ -281,8 +281,8 @@ static void try_swizzle(struct solver *solver, const struct buffer *buffer,
 	bool end;
 	const struct layout *rows = solve_nth_layout(solver, buffer, 0, &end), *layout;
 
-	if (solve_wgmma_operand(solver, buffer))
-		return; /* its swizzles are the usual ones */
+	if (solve_wgmma_operand(solver, buffer) || solve_tma_operand(solver, buffer))
+		return; /* their swizzles are the usual ones */
 	list_accesses(solver, buffer, rows, scratch);
 	layout = solve_swizzle(solver, buffer, scratch->items, scratch->n);
 	if (layout && !is_candidate(out, layout))
@@ -308,7 +308,8 @@ static void weigh_usual(struct solver *solver, const struct buffer *buffer,
 		struct candidate candidate;
 		double least;
 
-		if (!layout || !solve_wgmma_reads(solver, buffer, layout))
+		if (!layout || !solve_wgmma_reads(solver, buffer, layout) ||
+		    !solve_tma_takes(solver, buffer, layout))
 			continue;
 		candidate = weigh(solver, buffer, layout, scratch);
 		least = candidate.cost - (double)(candidate.wavefronts - candidate.ideal);
@@ -370,7 +371,8 @@ static struct shared_choice *find_choice(struct solver *solver, const struct buf
 
 static bool is_used(const struct solver *solver, const struct buffer *buffer)
 {
-	if (is_gemm_operand(solver, buffer) || solver->by_element[buffer->id])
+	if (is_gemm_operand(solver, buffer) || solver->by_element[buffer->id] ||
+	    solve_tma_operand(solver, buffer))
 		return true;
 	for (uint32_t s = 0; s < solver->spaces.n; s++)
 		for (uint32_t u = 0; u < solver->spaces.p[s]->uses.n; u++)

@@ -180,7 +180,7 @@ static void try_policies(struct part *part)
 				                   .policy = (enum gemm_policy)policy };
 			const struct solution *solution;
 
-			if (stmt->kind != STMT_OP || stmt->as.op.kind != OP_gemm ||
+			if (stmt->kind != STMT_OP || !op_is_gemm(&stmt->as.op) ||
 			    stmt->as.op.as.gemm.policy == policy)
 				continue;
 			solution = solve_trial(solver, &trial);
@@ -228,7 +228,7 @@ static void try_threads(struct part *part)
 static bool is_accumulator(const struct part *part, const struct buffer *buffer)
 {
 	for (uint32_t i = 0; i < part->stmts.n; i++)
-		if (part->stmts.p[i]->kind == STMT_OP && part->stmts.p[i]->as.op.kind == OP_gemm &&
+		if (part->stmts.p[i]->kind == STMT_OP && op_is_gemm(&part->stmts.p[i]->as.op) &&
 		    part->stmts.p[i]->as.op.as.gemm.c.buffer == buffer)
 			return true;
 	return false;

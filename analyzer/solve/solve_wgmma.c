@@ -79,7 +79,7 @@ static bool has_layout(struct solver *solver, const struct gemm_use *use, int wh
 			layout_swizzled(solver->arena, buffer->rank, shape, dtype_bits(buffer->type), spans[i]);
 
 		if (layout && has_descriptor(solver, use, which, layout) &&
-		    solve_wgmma_reads(solver, buffer, layout))
+		    solve_wgmma_reads(solver, buffer, layout) && solve_tma_takes(solver, buffer, layout))
 			return true;
 	}
 	return false;
@@ -166,7 +166,8 @@ bool solve_wgmma(struct solver *solver, enum gemm_policy policy, struct gemm_use
 	use->not_wgmma = why_not_form(solver, use);
 	if (!use->not_wgmma)
 		use->not_wgmma = plan_grid(solver, policy, use);
-	if (!use->not_wgmma && solver->no_wgmma && solver->no_wgmma[use->stmt->id])
+	if (!use->not_wgmma && use->stmt->as.op.kind == OP_gemm && solver->no_wgmma &&
+	    solver->no_wgmma[use->stmt->id])
 		use->not_wgmma = "the solution with mma.sync costs less";
 	if (!use->not_wgmma)
 		return true;

@@ -9,6 +9,13 @@
 #include <stddef.h>
 #include <string.h>
 
+/* op_is_gemm: both structs begin alike, and end alike. */
+static_assert(sizeof(struct op_gemm) == sizeof(struct op_wgmma_gemm), "gemms differ");
+static_assert(offsetof(struct op_gemm, policy) == offsetof(struct op_wgmma_gemm, policy),
+              "gemms differ");
+static_assert(offsetof(struct op_gemm, clear_accum) == offsetof(struct op_wgmma_gemm, clear_accum),
+              "gemms differ");
+
 const char *scope_text(enum scope scope)
 {
 	static const char *const texts[] = {

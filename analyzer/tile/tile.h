@@ -141,6 +141,16 @@ struct op {
 };
 
 /*
+ * T.gemm and T.wgmma_gemm have the same operands in the same order, so that `as.gemm` is either's
+ * (C11 6.5.2.3, a common initial sequence). The second is done by warpgroup instructions only, and
+ * the kernel waits for it.
+ */
+static inline bool op_is_gemm(const struct op *op)
+{
+	return op->kind == OP_gemm || op->kind == OP_wgmma_gemm;
+}
+
+/*
  * Ops that end at the tile program so far: it says what they mean, but neither the solver nor code
  * generation takes them. Both report DIAG_E0640 with the op's name.
  */
@@ -148,9 +158,7 @@ struct op {
 #define CASES_OF_TILE_ONLY_OPS \
 	case OP_transpose: \
 	case OP_im2col: \
-	case OP_tma_copy: \
 	case OP_async_copy: \
-	case OP_wgmma_gemm: \
 	case OP_gemm_sp: \
 	case OP_barrier_init: \
 	case OP_barrier_arrive: \

@@ -38,6 +38,8 @@ static void lower_op(struct lower *l, struct stmt *stmt)
 	case OP_scan:
 		lower_scan(l, stmt);
 		return;
+	case OP_tma_copy:
+	case OP_wgmma_gemm:
 	CASES_OF_TILE_ONLY_OPS:
 		lower_error(l, "%s is known, but not supported yet for this target",
 		            op_title(l->cx, &stmt->as.op));

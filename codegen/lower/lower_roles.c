@@ -31,7 +31,7 @@ static bool is_collective(const struct lower *l, const struct stmt *stmt)
 	if (l->solution->plans[stmt->id].conversions.n)
 		return true;
 	if (stmt->kind == STMT_OP)
-		return stmt->as.op.kind == OP_gemm || l->solution->plans[stmt->id].has_plan;
+		return op_is_gemm(&stmt->as.op) || l->solution->plans[stmt->id].has_plan;
 	return stmt->kind == STMT_LOOP && stmt->as.loop.kind == LOOP_PARALLEL;
 }
 

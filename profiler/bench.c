@@ -154,6 +154,8 @@ static void count_block(struct work_walk *walk, const struct block *block, doubl
 		case STMT_LET:
 		case STMT_STORE:
 		case STMT_SYNC:
+		case STMT_BREAK:
+		case STMT_CONTINUE:
 			break;
 		}
 	}

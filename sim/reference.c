@@ -251,11 +251,49 @@ static void run_if(struct ref *ref, const struct stmt *stmt, const struct ref_ma
 		run_block(ref, &stmt->as.if_.otherwise, &otherwise);
 }
 
+/* Lanes of the mask that break or continue. */
+static void run_exit(struct ref *ref, const struct stmt *stmt, const struct ref_mask *mask)
+{
+	struct ref_mask *left = stmt->kind == STMT_BREAK ? &ref->exits->left : &ref->exits->skipped;
+
+	for (uint32_t lane = 0; lane < lane_eval_n_lanes(ref->eval); lane++)
+		left->on[lane] |= mask->on[lane];
+	ref->exits->any = true;
+}
+
+/* Takes lanes that have left out of the mask; false when none remains. */
+static bool without_left(struct ref *ref, struct ref_mask *mask)
+{
+	bool any = false;
+
+	for (uint32_t lane = 0; lane < lane_eval_n_lanes(ref->eval); lane++) {
+		mask->on[lane] &= !ref->exits->left.on[lane] && !ref->exits->skipped.on[lane];
+		any |= mask->on[lane];
+	}
+	return any;
+}
+
+/* One iteration of a loop's body; lanes that leave the loop are taken out of its mask. */
+static void run_body(struct ref *ref, const struct block *body, struct ref_mask *mask)
+{
+	struct ref_exits *outer = ref->exits, exits;
+
+	exits.any = false;
+	memset(exits.left.on, 0, lane_eval_n_lanes(ref->eval));
+	memset(exits.skipped.on, 0, lane_eval_n_lanes(ref->eval));
+	ref->exits = &exits;
+	run_block(ref, body, mask);
+	memset(exits.skipped.on, 0, lane_eval_n_lanes(ref->eval));
+	if (exits.any)
+		without_left(ref, mask);
+	ref->exits = outer;
+}
+
 static void run_while(struct ref *ref, const struct stmt *stmt, struct ref_mask mask)
 {
 	while (!ref->stop && narrow(ref, &mask, stmt->as.while_.condition)) {
 		ref_count(ref, lane_eval_n_lanes(ref->eval));
-		run_block(ref, &stmt->as.while_.body, &mask);
+		run_body(ref, &stmt->as.while_.body, &mask);
 	}
 }
 
@@ -274,11 +312,16 @@ static void run_serial(struct ref *ref, const struct loop *loop, struct ref_mask
 			most = extents[lane];
 	}
 	for (int64_t i = 0; i < most && !ref->stop; i++) {
-		for (uint32_t lane = 0; lane < n; lane++)
+		bool any = false;
+		for (uint32_t lane = 0; lane < n; lane++) {
 			mask.on[lane] &= i < extents[lane];
+			any |= mask.on[lane];
+		}
+		if (!any)
+			break;
 		lane_eval_set_int(ref->eval, loop->vars[0], i);
 		ref_count(ref, 1);
-		run_block(ref, &loop->body, &mask);
+		run_body(ref, &loop->body, &mask);
 	}
 }
 
@@ -385,14 +428,31 @@ static void run_stmt(struct ref *ref, const struct stmt *stmt, const struct ref_
 		break;
 	case STMT_SYNC:
 		break;
+	case STMT_BREAK:
+	case STMT_CONTINUE:
+		run_exit(ref, stmt, mask);
+		break;
 	}
+}
+
+/* What is left of a block once some lanes have left the loop around it. */
+static void run_rest(struct ref *ref, const struct block *block, uint32_t i, struct ref_mask mask)
+{
+	for (; i < block->stmts.n && !ref->stop; i++)
+		if (without_left(ref, &mask))
+			run_stmt(ref, block->stmts.p[i], &mask);
 }
 
 /* Nesting is bounded by the front end's limit. */
 static void run_block(struct ref *ref, const struct block *block, const struct ref_mask *mask)
 {
-	for (uint32_t i = 0; i < block->stmts.n && !ref->stop; i++)
+	for (uint32_t i = 0; i < block->stmts.n && !ref->stop; i++) {
+		if (ref->exits && ref->exits->any) {
+			run_rest(ref, block, i, *mask);
+			return;
+		}
 		run_stmt(ref, block->stmts.p[i], mask);
+	}
 }
 
 /* ---- launches ---- */

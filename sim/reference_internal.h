@@ -34,6 +34,12 @@ struct ref_mask {
 	uint8_t on[REFERENCE_LANES];
 };
 
+/* What lanes left of a loop: the loop itself, or its present iteration. */
+struct ref_exits {
+	bool any;
+	struct ref_mask left, skipped;
+};
+
 struct ref {
 	struct tile_program *program;
 	const struct launch *launch;
@@ -52,6 +58,7 @@ struct ref {
 	uint32_t thread;             /* the one whose own arrays an operation means */
 	const struct ref_mask *mask; /* of the statement that runs */
 	union cell *thread_lanes[3]; /* threadIdx.x, .y, .z */
+	struct ref_exits *exits;     /* of the innermost loop that runs in order; NULL: none */
 	const struct stmt *stmt;
 	uint64_t n_steps, max_steps;
 	bool stop; /* something was reported */

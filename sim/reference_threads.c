@@ -71,6 +71,8 @@ static void search_stmt(void *user, struct stmt *stmt)
 			search_expr(search, stmt->as.store.index[d]);
 		break;
 	case STMT_SYNC:
+	case STMT_BREAK:
+	case STMT_CONTINUE:
 		break;
 	}
 }

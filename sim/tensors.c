@@ -118,6 +118,8 @@ static void note_stmt(void *user, struct stmt *stmt)
 			note_expr(walk, stmt->as.store.index[d]);
 		break;
 	case STMT_SYNC:
+	case STMT_BREAK:
+	case STMT_CONTINUE:
 		break;
 	}
 }

@@ -244,6 +244,8 @@ static void visit_loop_stmt(void *user, struct stmt *stmt)
 	case STMT_OP:
 	case STMT_LOOP:
 	case STMT_SYNC:
+	case STMT_BREAK:
+	case STMT_CONTINUE:
 		break;
 	}
 }

@@ -403,6 +403,8 @@ static void meet_block(struct defined *d, const struct block *block, const struc
 			break;
 		case STMT_LET:
 		case STMT_SYNC:
+		case STMT_BREAK:
+		case STMT_CONTINUE:
 			break;
 		}
 	}

@@ -255,6 +255,8 @@ static void meet_stmt(struct global_walk *w, struct stmt *stmt, const struct aro
 		check_local_uses(w, stmt, outer);
 		break;
 	case STMT_SYNC:
+	case STMT_BREAK:
+	case STMT_CONTINUE:
 		break;
 	}
 }

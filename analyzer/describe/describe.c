@@ -178,6 +178,10 @@ const char *describe_stmt(const struct stmt *stmt)
 		return "store";
 	case STMT_SYNC:
 		return "sync";
+	case STMT_BREAK:
+		return "break";
+	case STMT_CONTINUE:
+		return "continue";
 	}
 	return "";
 }

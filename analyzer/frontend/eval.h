@@ -40,13 +40,19 @@ struct frame {
 };
 
 /* The kernel being built. */
+/* The innermost loop around what is evaluated, and whether a device branch stands inside it. */
+struct inside {
+	enum { INSIDE_NO_LOOP, INSIDE_HOST_LOOP, INSIDE_DEVICE_LOOP } loop;
+	bool branch;
+};
+
 struct trace {
 	struct kernel *kernel;
 	struct tile_program *program;
-	struct launch *launch;           /* NULL between launches */
-	struct block *block;             /* where statements go */
-	uint32_t n_loops;                /* nesting of device loops */
-	uint32_t n_parallel;             /* of these, T.Parallel */
+	struct launch *launch; /* NULL between launches */
+	struct block *block;   /* where statements go */
+	struct inside inside;
+	uint32_t n_parallel;             /* nesting of T.Parallel */
 	struct map names;                /* sym of every name given so far -> how often */
 	uint32_t n_failed;               /* statements with errors */
 	uint32_t n_failed_outside;       /* of these, outside launches */
@@ -318,6 +324,13 @@ void trace_kernel(struct eval *ev, struct kernel *kernel, const struct function 
 
 /* host_device.c: the one name of a module that is known by several */
 const char *module_alias(const char *path);
+
+/* Around the body of a loop: for break and continue. `loop` is INSIDE_HOST_LOOP or
+ * INSIDE_DEVICE_LOOP; what was before is given to trace_leave_loop. */
+struct inside trace_enter_loop(struct eval *ev, int loop);
+void trace_leave_loop(struct eval *ev, struct inside outer);
+/* break or continue in a kernel. */
+enum flow trace_exit(struct eval *ev, const struct ast_stmt *st);
 
 /* trace_blocks.c */
 /* A body of the file that becomes a block of the program. */

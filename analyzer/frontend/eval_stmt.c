@@ -393,11 +393,14 @@ static enum flow exec_for(struct eval *ev, struct frame *frame, const struct ast
 		return FLOW_STOP;
 	for (uint32_t i = 0; i < items.n; i++) {
 		uint64_t serial = ev->serial, n_effects = ev->n_effects;
+		struct inside outer;
 		enum flow flow;
 
 		if (!assign_target(ev, frame, st->as.for_.target, items.p[i]))
 			return FLOW_STOP;
+		outer = trace_enter_loop(ev, INSIDE_HOST_LOOP);
 		flow = exec_body(ev, frame, &st->as.for_.body, result);
+		trace_leave_loop(ev, outer);
 		if (flow == FLOW_BREAK)
 			return FLOW_NEXT;
 		if (flow == FLOW_RETURN || flow == FLOW_STOP)
@@ -419,6 +422,7 @@ static enum flow exec_while(struct eval *ev, struct frame *frame, const struct a
 	for (;;) {
 		struct value condition = eval_expr(ev, frame, st->as.while_.condition);
 		int truth = eval_truth(condition);
+		struct inside outer;
 		enum flow flow;
 
 		if (condition.kind == V_ERROR || !ev_step(ev, st->span))
@@ -432,7 +436,9 @@ static enum flow exec_while(struct eval *ev, struct frame *frame, const struct a
 		}
 		if (!truth)
 			return exec_body(ev, frame, &st->as.while_.otherwise, result);
+		outer = trace_enter_loop(ev, INSIDE_HOST_LOOP);
 		flow = exec_body(ev, frame, &st->as.while_.body, result);
+		trace_leave_loop(ev, outer);
 		if (flow == FLOW_BREAK)
 			return FLOW_NEXT;
 		if (flow == FLOW_RETURN || flow == FLOW_STOP)
@@ -568,14 +574,10 @@ static enum flow exec_return(struct eval *ev, struct frame *frame, const struct 
 	return result->kind == V_ERROR ? FLOW_STOP : FLOW_RETURN;
 }
 
-/* Loops that run on the host may be left, those on the device not yet. */
 static enum flow exec_break(struct eval *ev, struct frame *frame, const struct ast_stmt *st)
 {
-	if (ev->trace && frame->is_traced && ev->trace->n_loops) {
-		ev_error(ev, DIAG_E0204, st->span,
-		         "break and continue of device loops are not supported yet");
-		return FLOW_STOP;
-	}
+	if (ev->trace && frame->is_traced)
+		return trace_exit(ev, st);
 	return st->kind == ST_BREAK ? FLOW_BREAK : FLOW_CONTINUE;
 }
 

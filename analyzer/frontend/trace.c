@@ -112,6 +112,43 @@ enum flow trace_run_block(struct eval *ev, struct frame *frame, const struct bod
 
 /* Loops */
 
+struct inside trace_enter_loop(struct eval *ev, int loop)
+{
+	struct inside outer = { 0 };
+
+	if (!ev->trace)
+		return outer;
+	outer = ev->trace->inside;
+	ev->trace->inside = (struct inside){ loop, false };
+	return outer;
+}
+
+void trace_leave_loop(struct eval *ev, struct inside outer)
+{
+	if (ev->trace)
+		ev->trace->inside = outer;
+}
+
+/*
+ * Of a device loop: a statement of the program. A host loop is left here and now, which it cannot
+ * be when the device decides.
+ */
+enum flow trace_exit(struct eval *ev, const struct ast_stmt *st)
+{
+	bool is_break = st->kind == ST_BREAK;
+	enum flow flow = is_break ? FLOW_BREAK : FLOW_CONTINUE;
+
+	if (ev->trace->inside.loop == INSIDE_DEVICE_LOOP)
+		return trace_stmt(ev, is_break ? STMT_BREAK : STMT_CONTINUE, st->span) ? flow : FLOW_STOP;
+	if (!ev->trace->inside.branch)
+		return flow;
+	ev_error(ev, DIAG_E0204, st->span,
+	         "this loop runs on the host: %s under a condition of the device is not supported",
+	         is_break ? "break" : "continue");
+	ev_help(ev, "make it a loop of the device: for i in T.serial(n)");
+	return FLOW_STOP;
+}
+
 /* The loop that `for x in range(...)` means in a kernel. */
 static struct loop_value range_loop(struct eval *ev, const struct host_range *range,
                                     struct span span)
@@ -200,6 +237,7 @@ enum flow trace_for(struct eval *ev, struct frame *frame, const struct ast_stmt 
 	struct stmt *stmt;
 	enum flow flow;
 	uint64_t serial = ev->serial;
+	struct inside outer;
 
 	if (!trace_require(ev, st->span, "this loop"))
 		return FLOW_STOP;
@@ -220,11 +258,11 @@ enum flow trace_for(struct eval *ev, struct frame *frame, const struct ast_stmt 
 	stmt->as.loop.coalesced_width = loop.coalesced_width;
 	if (!bind_loop_targets(ev, frame, st->as.for_.target, &stmt->as.loop, &loop))
 		return FLOW_STOP;
-	ev->trace->n_loops++;
+	outer = trace_enter_loop(ev, INSIDE_DEVICE_LOOP);
 	ev->trace->n_parallel += loop.kind == LOOP_PARALLEL;
 	flow = run_block(
 		ev, frame, &(struct body_run){ &stmt->as.loop.body, &st->as.for_.body, serial, st->span });
-	ev->trace->n_loops--;
+	trace_leave_loop(ev, outer);
 	ev->trace->n_parallel -= loop.kind == LOOP_PARALLEL;
 	if (loop.kind == LOOP_PARALLEL)
 		merge_nest(&stmt->as.loop);
@@ -236,16 +274,17 @@ enum flow trace_while(struct eval *ev, struct frame *frame, const struct ast_stm
                       const struct expr *condition)
 {
 	struct stmt *stmt = trace_stmt(ev, STMT_WHILE, st->span);
+	struct inside outer;
 	enum flow flow;
 
 	if (!stmt)
 		return FLOW_STOP;
 	stmt->as.while_.condition = condition;
-	ev->trace->n_loops++;
+	outer = trace_enter_loop(ev, INSIDE_DEVICE_LOOP);
 	flow = run_block(
 		ev, frame,
 		&(struct body_run){ &stmt->as.while_.body, &st->as.while_.body, ev->serial, st->span });
-	ev->trace->n_loops--;
+	trace_leave_loop(ev, outer);
 	return flow;
 }
 
@@ -283,11 +322,13 @@ enum flow trace_if(struct eval *ev, struct frame *frame, const struct branch *br
 	struct ast_body otherwise = rest_of_if(ev, st, branch->arm);
 	uint32_t n = frame->names.n;
 	struct binding *before = save_bindings(ev, frame, n), *after;
+	bool was_inside = ev->trace->inside.branch;
 	enum flow flow;
 
 	if (!stmt)
 		return FLOW_STOP;
 	stmt->as.if_.condition = branch->condition;
+	ev->trace->inside.branch = true;
 	flow = run_block(ev, frame,
 	                 &(struct body_run){ &stmt->as.if_.then, &st->as.if_.arms.p[branch->arm].body,
 	                                     ev->serial, st->span });
@@ -298,6 +339,7 @@ enum flow trace_if(struct eval *ev, struct frame *frame, const struct branch *br
 		*(struct binding *)frame->names.entries[i].value.pointer = before[i];
 	flow = run_block(
 		ev, frame, &(struct body_run){ &stmt->as.if_.otherwise, &otherwise, ev->serial, st->span });
+	ev->trace->inside.branch = was_inside;
 	for (uint32_t i = 0; i < n; i++) {
 		struct binding *now = frame->names.entries[i].value.pointer;
 

@@ -80,6 +80,7 @@ enum flow trace_nest(struct eval *ev, struct frame *frame, const struct ast_stmt
 	bool is_tuple = target->kind == EX_TUPLE || target->kind == EX_LIST;
 	struct block *outer = ev->trace->block, *inner = outer;
 	const struct expr *values[MAX_RANK];
+	struct inside around;
 	enum flow flow;
 
 	assert(loop->n > 1 && loop->n <= MAX_RANK);
@@ -98,9 +99,9 @@ enum flow trace_nest(struct eval *ev, struct frame *frame, const struct ast_stmt
 	}
 	if (!bind_values(ev, frame, target, tuple_of(ev, values, loop->n)))
 		return FLOW_STOP;
-	ev->trace->n_loops += loop->n;
+	around = trace_enter_loop(ev, INSIDE_DEVICE_LOOP);
 	flow = run_in(ev, frame, st, inner);
-	ev->trace->n_loops -= loop->n;
+	trace_leave_loop(ev, around);
 	return flow;
 }
 
@@ -110,6 +111,7 @@ static enum flow trace_waves(struct eval *ev, struct frame *frame, const struct 
 {
 	struct stmt *stmt = serial_loop(ev, loop->extent[0], loop->wave, st->span), *guard = NULL;
 	struct block *outer = ev->trace->block;
+	struct inside around;
 	enum flow flow;
 
 	if (!stmt)
@@ -121,9 +123,9 @@ static enum flow trace_waves(struct eval *ev, struct frame *frame, const struct 
 	    !bind_values(ev, frame, st->as.for_.target, tuple_of(ev, loop->coords, loop->n_coords)))
 		return FLOW_STOP;
 	guard->as.if_.condition = loop->guard;
-	ev->trace->n_loops++;
+	around = trace_enter_loop(ev, INSIDE_DEVICE_LOOP);
 	flow = run_in(ev, frame, st, &guard->as.if_.then);
-	ev->trace->n_loops--;
+	trace_leave_loop(ev, around);
 	return flow;
 }
 
@@ -144,7 +146,9 @@ enum flow trace_context(struct eval *ev, struct frame *frame, const struct ast_w
                         const struct context_value *context, const struct ast_body *body)
 {
 	struct value result = VALUE_NONE;
+	struct inside outer = ev->trace->inside;
 	struct stmt *stmt;
+	enum flow flow;
 
 	if (item->target && context->bound && !assign_target(ev, frame, item->target, *context->bound))
 		return FLOW_STOP;
@@ -154,8 +158,11 @@ enum flow trace_context(struct eval *ev, struct frame *frame, const struct ast_w
 	if (!stmt)
 		return FLOW_STOP;
 	stmt->as.if_.condition = context->condition;
-	return trace_run_block(
+	ev->trace->inside.branch = true;
+	flow = trace_run_block(
 		ev, frame, &(struct body_run){ &stmt->as.if_.then, body, ev->serial, item->context->span });
+	ev->trace->inside = outer;
+	return flow;
 }
 
 /* Is a call somewhere inside? */

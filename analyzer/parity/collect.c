@@ -251,6 +251,8 @@ static void visit_body(struct collector *c, const struct block *block)
 			break;
 		case STMT_OP:
 		case STMT_SYNC:
+		case STMT_BREAK:
+		case STMT_CONTINUE:
 			break;
 		}
 	}
@@ -587,6 +589,8 @@ static void collect_block(struct collector *c, const struct block *block, uint32
 			collect_scalar_store(c, stmt);
 			break;
 		case STMT_SYNC:
+		case STMT_BREAK:
+		case STMT_CONTINUE:
 			break;
 		}
 	}

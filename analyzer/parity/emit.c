@@ -344,6 +344,9 @@ static void emit_block(struct emitter *emitter, const struct block *block)
 		case STMT_SYNC:
 			emit_barrier(emitter);
 			break;
+		case STMT_BREAK:
+		case STMT_CONTINUE:
+			break;
 		}
 	}
 }

@@ -94,6 +94,8 @@ void depend_stmt(struct use_list *list, struct stmt *stmt)
 		depend_store(list, stmt);
 		return;
 	case STMT_SYNC:
+	case STMT_BREAK:
+	case STMT_CONTINUE:
 		return;
 	}
 }

@@ -25,6 +25,10 @@ static const char *stmt_word(const struct stmt *stmt)
 		return "store";
 	case STMT_SYNC:
 		return "sync";
+	case STMT_BREAK:
+		return "break";
+	case STMT_CONTINUE:
+		return "continue";
 	}
 	return "?";
 }

@@ -259,6 +259,8 @@ static void collect_body(struct solver *solver, struct space *space, const struc
 			break;
 		case STMT_OP:
 		case STMT_SYNC:
+		case STMT_BREAK:
+		case STMT_CONTINUE:
 			break;
 		}
 	}
@@ -625,6 +627,8 @@ static bool collect_stmt(struct solver *solver, const struct stmt *stmt, int64_t
 		collect_scalar(solver, stmt, weight, stmt->as.store.value);
 		break;
 	case STMT_SYNC:
+	case STMT_BREAK:
+	case STMT_CONTINUE:
 		break;
 	}
 	return true;

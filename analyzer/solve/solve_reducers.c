@@ -219,6 +219,8 @@ static void walk_stmt(struct life *life, struct stmt *stmt, int depth)
 		return;
 	case STMT_LET:
 	case STMT_SYNC:
+	case STMT_BREAK:
+	case STMT_CONTINUE:
 		meet_others(life, stmt, NULL);
 		return;
 	}

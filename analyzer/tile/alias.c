@@ -349,6 +349,8 @@ static struct stmt *rewrite_stmt(const struct unalias *un, const struct stmt *st
 		rewrite_store(un, copy);
 		break;
 	case STMT_SYNC:
+	case STMT_BREAK:
+	case STMT_CONTINUE:
 		break;
 	}
 	return copy;

@@ -218,6 +218,9 @@ struct expr_subst {
 	/* When set: called for every LOAD as it stands, before anything inside it is replaced; what it
 	   gives is taken as it is. NULL keeps the load, with its indices substituted. */
 	const struct expr *(*on_load)(void *user, const struct expr *load);
+	/* When set: the same for every SELECT and every logical AND and OR, whose last operands are not
+	   always evaluated. */
+	const struct expr *(*on_choice)(void *user, const struct expr *choice);
 	void *user;
 };
 const struct expr *expr_substitute(struct expr_pool *pool, const struct expr *e,

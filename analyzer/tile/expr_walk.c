@@ -167,6 +167,12 @@ static const struct expr *substitute_args(struct substitution *state, const stru
 	return changed ? rebuild(state->pool, e, args) : e;
 }
 
+static bool is_choice(const struct expr *e)
+{
+	return e->kind == EXPR_SELECT ||
+	       (e->kind == EXPR_BINARY && (e->as.binary == BIN_AND || e->as.binary == BIN_OR));
+}
+
 /* Constants and, without on_load, everything without variables stay as they are. */
 static const struct expr *substitute(struct substitution *state, const struct expr *e)
 {
@@ -186,6 +192,8 @@ static const struct expr *substitute(struct substitution *state, const struct ex
 	result = NULL;
 	if (e->kind == EXPR_LOAD && subst->on_load)
 		result = subst->on_load(subst->user, e);
+	if (subst->on_choice && is_choice(e))
+		result = subst->on_choice(subst->user, e);
 	if (!result)
 		result = substitute_args(state, e);
 	memo_set(state, e->id, result);

@@ -13,6 +13,7 @@
 #include "analyzer/tile/stage.h"
 
 #include "analyzer/tile/alias.h"
+#include "analyzer/tile/exits.h"
 
 #include <string.h>
 
@@ -193,6 +194,8 @@ static struct stmt *stage_inside(struct staging *st, const struct stmt *stmt)
 	case STMT_LET:
 	case STMT_STORE:
 	case STMT_SYNC:
+	case STMT_BREAK:
+	case STMT_CONTINUE:
 		break;
 	}
 	return copy;
@@ -237,7 +240,8 @@ const struct launch *tile_stage(struct tile_program *program, const struct launc
 		return launch->staged;
 	staged = arena_new(arena_of(&st), struct launch);
 	*staged = *launch;
-	staged->body = stage_block(&st, &launch->body);
+	staged->body = tile_without_exits(program, launch)->body;
+	staged->body = stage_block(&st, &staged->body);
 	staged = (struct launch *)(uintptr_t)tile_unalias(program, staged);
 	if (is_same_block(&staged->body, &launch->body))
 		return launch;

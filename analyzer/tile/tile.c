@@ -245,6 +245,8 @@ void tile_walk(struct block *block, void (*visit)(void *user, struct stmt *stmt)
 		case STMT_LET:
 		case STMT_STORE:
 		case STMT_SYNC:
+		case STMT_BREAK:
+		case STMT_CONTINUE:
 			break;
 		}
 	}

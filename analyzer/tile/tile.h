@@ -199,6 +199,9 @@ enum stmt_kind {
 	STMT_LET,   /* var = value, once */
 	STMT_STORE, /* buffer[index] = value: in parallel loops an element of a tile */
 	STMT_SYNC,  /* T.sync_threads() */
+	/* Of the loop around that is no T.Parallel. A staged launch has none (exits.h). */
+	STMT_BREAK,
+	STMT_CONTINUE,
 };
 
 struct stmt;

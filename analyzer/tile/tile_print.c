@@ -210,6 +210,12 @@ static void print_stmt(struct printer *pr, const struct stmt *stmt)
 	case STMT_SYNC:
 		buf_text(pr->out, "sync()\n");
 		break;
+	case STMT_BREAK:
+		buf_text(pr->out, "break\n");
+		break;
+	case STMT_CONTINUE:
+		buf_text(pr->out, "continue\n");
+		break;
 	}
 }
 

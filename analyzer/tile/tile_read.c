@@ -6,7 +6,8 @@
  *
  *     program     = "kernel" NAME ["of" NAME] ":" {given | scalar | param | launch}
  *     launch      = ["implicit"] "launch" extents threads ":" {buffer | "swizzle" order} block
- *     statement   = for | if | while | let | "sync()" | "pass" | store | operation
+ *     statement   = for | if | while | let | "sync()" | "break" | "continue" | "pass" | store
+ *                 | operation
  *     operation   = ID "(" {FIELD "=" operand} ")"
  *
  * Operands are read by the role that ops.def gives a field, so that a new op needs no code here.
@@ -718,6 +719,10 @@ static void statement(struct reader *rd, struct block *out, int indent)
 		let_line(rd, add_stmt(rd, out, STMT_LET, begin));
 	} else if (accept(rd, "sync()")) {
 		add_stmt(rd, out, STMT_SYNC, begin);
+		end_of_line(rd);
+	} else if (accept(rd, "break\n") || accept(rd, "continue\n")) {
+		rd->at--;
+		add_stmt(rd, out, rd->text.p[begin] == 'b' ? STMT_BREAK : STMT_CONTINUE, begin);
 		end_of_line(rd);
 	} else if (accept(rd, "pass\n")) {
 		rd->at--;

@@ -17,6 +17,7 @@ struct verifier {
 	struct tile_program *program;
 	struct cx *cx;
 	uint32_t n_parallel;
+	const struct stmt *loop; /* the innermost around, or while; NULL: none */
 	bool ok;
 };
 
@@ -569,6 +570,16 @@ static void check_store(struct verifier *vf, const struct stmt *stmt)
 
 static void check_block(struct verifier *vf, struct block *block);
 
+/* The body of a loop or while statement. */
+static void check_body(struct verifier *vf, const struct stmt *loop, struct block *body)
+{
+	const struct stmt *outer = vf->loop;
+
+	vf->loop = loop;
+	check_block(vf, body);
+	vf->loop = outer;
+}
+
 /* Only serial loops may have extents that the device decides. */
 static void check_loop(struct verifier *vf, struct stmt *stmt)
 {
@@ -586,8 +597,20 @@ static void check_loop(struct verifier *vf, struct stmt *stmt)
 		diag_help(&vf->cx->diags, "write one loop over all extents: for i, j in T.Parallel(M, N)");
 	}
 	vf->n_parallel += is_parallel;
-	check_block(vf, &loop->body);
+	check_body(vf, stmt, &loop->body);
 	vf->n_parallel -= is_parallel;
+}
+
+/* What break and continue leave is a loop that runs in order. */
+static void check_exit(struct verifier *vf, const struct stmt *stmt)
+{
+	const char *word = stmt->kind == STMT_BREAK ? "break" : "continue";
+
+	if (!vf->loop)
+		FAIL(vf, DIAG_E0312, stmt->span, "%s stands outside a loop", word);
+	else if (vf->loop->kind == STMT_LOOP && vf->loop->as.loop.kind == LOOP_PARALLEL)
+		FAIL(vf, DIAG_E0312, stmt->span, "%s of a T.Parallel loop, whose iterations have no order",
+		     word);
 }
 
 /* One statement of any kind. */
@@ -609,7 +632,7 @@ static void check_stmt(struct verifier *vf, struct stmt *stmt)
 		break;
 	case STMT_WHILE:
 		check_expr(vf, stmt->as.while_.condition, stmt->span);
-		check_block(vf, &stmt->as.while_.body);
+		check_body(vf, stmt, &stmt->as.while_.body);
 		break;
 	case STMT_LET:
 		check_expr(vf, stmt->as.let.value, stmt->span);
@@ -620,6 +643,10 @@ static void check_stmt(struct verifier *vf, struct stmt *stmt)
 	case STMT_SYNC:
 		if (vf->n_parallel)
 			FAIL(vf, DIAG_E0312, stmt->span, "T.sync_threads stands inside a T.Parallel loop");
+		break;
+	case STMT_BREAK:
+	case STMT_CONTINUE:
+		check_exit(vf, stmt);
 		break;
 	}
 }

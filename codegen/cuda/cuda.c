@@ -63,20 +63,46 @@ static void print_body(struct cuda_writer *writer, const struct wblock *block)
 	writer->depth--;
 }
 
+static void note_no_register(void *user, const struct expr *e)
+{
+	*(bool *)user |= e->kind == EXPR_VAR || e->kind == EXPR_LOAD || e->kind == EXPR_CALL;
+}
+
+/*
+ * The `if` that is all of a loop's body, when only registers decide: once it fails nothing changes
+ * them any more, and the loop may end. Else NULL.
+ */
+static const struct wnode *loop_guard(const struct wnode *loop)
+{
+	const struct wnode *only =
+		loop->as.loop.body.nodes.n == 1 ? loop->as.loop.body.nodes.p[0] : NULL;
+	bool depends = false;
+
+	if (!only || only->kind != WNODE_IF || only->as.if_.otherwise.nodes.n || loop->as.loop.unroll)
+		return NULL;
+	expr_walk(only->as.if_.condition, note_no_register, &depends);
+	return depends ? NULL : only;
+}
+
 static void print_loop(struct cuda_writer *writer, const struct wnode *node)
 {
+	const struct wnode *guard = loop_guard(node);
 	const struct var *var = node->as.loop.var;
 	struct buf extent = { 0 };
 	const char *name;
 
 	cuda_value(writer, &extent, node->as.loop.extent, LEVEL_SHIFT);
+	if (guard) {
+		buf_text(&extent, " && ");
+		cuda_value(writer, &extent, guard->as.if_.condition, LEVEL_SHIFT);
+	}
 	cuda_name_var(writer, var);
 	name = cuda_var_name(writer, var);
 	buf_printf(&writer->body, "#pragma unroll%s\n", node->as.loop.unroll ? "" : " 1");
 	cuda_line(writer, "for (%s %s = 0; %s < %s; %s++) {", cuda_value_type(var->type), name, name,
 	          buf_cstr(&extent), name);
 	buf_free(&extent);
-	print_body(writer, &node->as.loop.body);
+	print_body(writer, guard ? &guard->as.if_.then : &node->as.loop.body);
 	close_block(writer, "}");
 	cuda_release_name(writer, name);
 }

@@ -241,7 +241,11 @@ static void lower_kind(struct lower *l, struct stmt *stmt)
 	case STMT_SYNC:
 		lower_written_barrier(l);
 		return;
+	case STMT_BREAK:
+	case STMT_CONTINUE:
+		break;
 	}
+	BUG("a staged launch has no break and no continue");
 }
 
 /* A statement that failed is taken out again: the walk goes on behind it. */

@@ -18,7 +18,7 @@
 
 /* A load that sits in a temporary. */
 struct loaded {
-	const struct expr *load;
+	const struct expr *load, *predicate;
 	const struct wreg *reg;
 };
 
@@ -31,8 +31,9 @@ struct elem {
 	struct access_iter group, lane; /* lane: position inside a vector */
 	const struct var *slot_var;     /* stands for the slot in access_fragment_slot */
 	const struct expr *slot, *guard;
-	bool is_hoisted;  /* the guard stands around the whole loop */
-	int n_conditions; /* ifs around the statement, inside the loop */
+	bool is_hoisted;           /* the guard stands around the whole loop */
+	int n_conditions;          /* ifs around the statement, inside the loop */
+	const struct expr *choice; /* under which a part is evaluated, at the lane; NULL: always */
 	const struct expr *index[MAX_RANK];
 	vec_of(struct loaded) loaded;
 	vec_of(const struct var *) lets; /* scalars bound in the loop */
@@ -201,6 +202,7 @@ static const struct expr *own_predicate(struct elem *e, const struct access *acc
 }
 
 static const struct expr *elem_value(struct elem *e, const struct expr *value);
+static const struct expr *on_choice(void *user, const struct expr *choice);
 
 /*
  * An element whose index depends on data: its place and the condition under which it exists, at the
@@ -225,8 +227,10 @@ static bool gather_place(struct elem *e, const struct buffer *buffer,
 	const struct expr *offset = access_offset(&l->space, buffer, memory_layout(l, buffer), index);
 	out->addr = buffer->scope == SCOPE_SHARED ? lower_shared_addr(l, buffer, offset)
 	                                          : lower_global_addr(buffer, offset);
-	out->predicate = expr_and(
-		l->pool, e->guard, buffer->scope == SCOPE_GLOBAL ? lower_bounds(l, buffer, index) : NULL);
+	out->predicate =
+		expr_and(l->pool, e->guard,
+	             buffer->scope == SCOPE_GLOBAL ? lower_bounds(l, buffer, index)
+	                                           : lower_read_predicate(buffer, index, e->choice));
 	return true;
 }
 
@@ -247,6 +251,19 @@ static bool gather_load(struct elem *e, const struct expr *load, const struct wr
 	return true;
 }
 
+/* The condition around a read of shared memory that may be outside without it; NULL: none. */
+static const struct expr *load_predicate(struct elem *e, const struct expr *load)
+{
+	const struct buffer *buffer = load->as.buffer;
+	const struct expr *index[MAX_RANK];
+
+	if (!e->choice || is_gather(e, load->args, buffer->rank))
+		return NULL;
+	for (uint32_t d = 0; d < buffer->rank; d++)
+		index[d] = expr_substitute(e->l->pool, load->args[d], &e->subst);
+	return lower_read_predicate(buffer, index, e->choice);
+}
+
 /* Loads a group's elements into a temporary. */
 static const struct wreg *memory_load(struct elem *e, const struct expr *load)
 {
@@ -255,10 +272,12 @@ static const struct wreg *memory_load(struct elem *e, const struct expr *load)
 	const struct expr *index[MAX_RANK];
 	struct access access;
 
+	const struct expr *wanted = load_predicate(e, load);
 	for (uint32_t i = 0; i < e->loaded.n; i++)
-		if (e->loaded.p[i].load == load)
+		if (e->loaded.p[i].load == load && e->loaded.p[i].predicate == wanted)
 			return e->loaded.p[i].reg;
-	if (is_gather(e, load->args, buffer->rank)) {
+	if (is_gather(e, load->args, buffer->rank) ||
+	    (wanted && e->lane.extent > 1 && expr_uses(wanted, e->lane.var))) {
 		const struct wreg *gathered = temp_reg(l, buffer, "v", e->plan->vector_elems);
 		return gather_load(e, load, gathered) ? gathered : NULL;
 	}
@@ -269,15 +288,15 @@ static const struct wreg *memory_load(struct elem *e, const struct expr *load)
 	int64_t w = access.bytes / (dtype_bits(buffer->type) / 8);
 	struct wblock *outer = lower_open(l, &access.iters[1]);
 	struct winst *inst = lower_inst(l, WOP_ld);
-	inst->predicate =
-		expr_and(l->pool, own_predicate(e, &access), access_bounds(e, &access, buffer, index));
+	inst->predicate = expr_and(l->pool, expr_and(l->pool, own_predicate(e, &access), wanted),
+	                           access_bounds(e, &access, buffer, index));
 	inst->as.ld.src = access_addr(l, &access);
 	inst->as.ld.dst = (struct wregs){
 		reg, expr_mul_int(l->pool, access_iter_value(&l->space, &access.iters[1]), w), w
 	};
 	inst->as.ld.bytes = access.bytes;
 	lower_close(l, outer);
-	vec_push(l->cx->arena, &e->loaded, (struct loaded){ load, reg });
+	vec_push(l->cx->arena, &e->loaded, (struct loaded){ load, wanted, reg });
 	return reg;
 }
 
@@ -314,8 +333,21 @@ static const struct expr *on_load(void *user, const struct expr *load)
 static const struct expr *elem_value(struct elem *e, const struct expr *value)
 {
 	e->subst.on_load = on_load;
+	e->subst.on_choice = on_choice;
 	e->subst.user = e;
 	return expr_substitute(e->l->pool, value, &e->subst);
+}
+
+static const struct expr *elem_part(void *user, const struct expr *value)
+{
+	return elem_value(user, value);
+}
+
+static const struct expr *on_choice(void *user, const struct expr *choice)
+{
+	struct elem *e = user;
+
+	return lower_choice(&(struct choice_lowering){ e->l, &e->choice, elem_part, e }, choice);
 }
 
 /* ---- stores ---- */
@@ -549,6 +581,38 @@ static void elem_loop(struct elem *e, struct stmt *stmt, const struct expr *cond
 	lower_close(l, outer);
 }
 
+/* Do the branches change registers that the condition reads? */
+static bool changes_condition(struct elem *e, struct stmt *stmt)
+{
+	struct use_list reads = { .arena = e->l->cx->arena }, inside = { .arena = e->l->cx->arena };
+
+	depend_expr(&reads, stmt, stmt->as.if_.condition);
+	depend_block(&inside, &stmt->as.if_.then);
+	depend_block(&inside, &stmt->as.if_.otherwise);
+	for (uint32_t i = 0; i < reads.uses.n; i++)
+		for (uint32_t k = 0; k < inside.uses.n; k++)
+			if (inside.uses.p[k].writes && inside.uses.p[k].buffer == reads.uses.p[i].buffer)
+				return true;
+	return false;
+}
+
+/* The condition of an `if`, which holds or not for all of its statements alike. */
+static const struct expr *elem_condition(struct elem *e, struct stmt *stmt)
+{
+	const struct expr *test = elem_value(e, stmt->as.if_.condition), *lane;
+	struct lower *l = e->l;
+
+	if (!test || !changes_condition(e, stmt))
+		return test;
+	const struct wreg *reg = warp_new_reg(l->warp, intern_text(l->cx->names, "holds"), DTYPE_BOOL,
+	                                      e->plan->vector_elems);
+	struct wblock *outer = lower_open(l, &e->lane);
+	lane = access_iter_value(&l->space, &e->lane);
+	lower_set(l, reg, lane, expr_cast(l->pool, DTYPE_BOOL, test), e->guard);
+	lower_close(l, outer);
+	return expr_reg(l->pool, reg, DTYPE_BOOL, lane);
+}
+
 static void elem_stmt(struct elem *e, struct stmt *stmt, const struct expr *condition)
 {
 	struct lower *l = e->l;
@@ -570,7 +634,7 @@ static void elem_stmt(struct elem *e, struct stmt *stmt, const struct expr *cond
 		elem_let(e, stmt->as.let.var, stmt->as.let.value);
 		return;
 	case STMT_IF:
-		test = elem_value(e, stmt->as.if_.condition);
+		test = elem_condition(e, stmt);
 		if (!test)
 			return;
 		e->n_conditions++;
@@ -585,6 +649,8 @@ static void elem_stmt(struct elem *e, struct stmt *stmt, const struct expr *cond
 	case STMT_OP:
 	case STMT_WHILE:
 	case STMT_SYNC:
+	case STMT_BREAK:
+	case STMT_CONTINUE:
 		lower_error(l, "this statement inside T.Parallel is not supported yet");
 		return;
 	}
@@ -592,8 +658,12 @@ static void elem_stmt(struct elem *e, struct stmt *stmt, const struct expr *cond
 
 static void elem_block(struct elem *e, struct block *block, const struct expr *condition)
 {
+	const struct expr *before = e->choice;
+
+	e->choice = condition;
 	for (uint32_t i = 0; i < block->stmts.n && !e->l->failed; i++)
 		elem_stmt(e, block->stmts.p[i], condition);
+	e->choice = before;
 }
 
 void lower_parallel(struct lower *l, struct stmt *stmt)

@@ -34,6 +34,7 @@ struct lower {
 	struct expr_subst subst;        /* tile variables -> expressions of the warp program */
 	const struct expr **version_of; /* by buffer id: the version in use, NULL for 0 */
 	struct hazard *hazards;         /* by wshared id */
+	const struct expr *choice;      /* under which a scalar's part is evaluated; NULL: always */
 	bool *wgmma_reads;              /* by wshared id: an operand of wgmma */
 	bool holds_wait;                /* the next wgmma is left in flight ... */
 	struct span held_span;
@@ -96,6 +97,22 @@ const struct expr *lower_flat_index(struct lower *l, const struct buffer *buffer
 struct waddr lower_shared_addr(struct lower *l, const struct buffer *buffer,
                                const struct expr *offset); /* version included */
 struct waddr lower_global_addr(const struct buffer *buffer, const struct expr *offset);
+/*
+ * What becomes of a SELECT, AND or OR of the tile program by `value` (lower a part): parts that are
+ * not always evaluated are lowered with *condition narrowed. NULL when no part reads shared memory.
+ */
+struct choice_lowering {
+	struct lower *l;
+	const struct expr **condition;
+	const struct expr *(*value)(void *user, const struct expr *e);
+	void *user;
+};
+const struct expr *lower_choice(const struct choice_lowering *lowering, const struct expr *choice);
+/* The predicate of a read of shared memory at `index`: the condition, where the index may be
+ * outside without it. */
+const struct expr *lower_read_predicate(const struct buffer *buffer,
+                                        const struct expr *const *index,
+                                        const struct expr *condition);
 /* Condition under which index is inside the buffer; NULL when that is certain. */
 const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer,
                                 const struct expr *const *index);

@@ -7,14 +7,28 @@
 #include "codegen/lower/lower_internal.h"
 
 static const struct expr *scalar_load(void *user, const struct expr *load);
+static const struct expr *scalar_choice(void *user, const struct expr *choice);
 
 static const struct expr *scalar_value(struct lower *l, const struct expr *e)
 {
 	struct expr_subst subst = l->subst;
 
 	subst.on_load = scalar_load;
+	subst.on_choice = scalar_choice;
 	subst.user = l;
 	return expr_substitute(l->pool, e, &subst);
+}
+
+static const struct expr *scalar_part(void *user, const struct expr *e)
+{
+	return scalar_value(user, e);
+}
+
+static const struct expr *scalar_choice(void *user, const struct expr *choice)
+{
+	struct lower *l = user;
+
+	return lower_choice(&(struct choice_lowering){ l, &l->choice, scalar_part, l }, choice);
 }
 
 /* Indices of an element, loads inside them emitted. */
@@ -45,9 +59,12 @@ static const struct expr *memory_element(struct lower *l, const struct buffer *b
 	if (l->shared_of[buffer->id])
 		lower_before_read(l, l->shared_of[buffer->id]);
 	struct winst *inst = lower_inst(l, WOP_ld);
-	inst->predicate = buffer->scope == SCOPE_GLOBAL ? lower_bounds(l, buffer, index) : NULL;
+	inst->predicate = buffer->scope == SCOPE_GLOBAL
+	                      ? lower_bounds(l, buffer, index)
+	                      : lower_read_predicate(buffer, index, l->choice);
 	inst->as.ld.src = element_addr(l, buffer, index);
-	reg->is_uniform = !l->n_divergent && lower_is_uniform(inst->as.ld.src.offset);
+	reg->is_uniform = !l->n_divergent && lower_is_uniform(inst->as.ld.src.offset) &&
+	                  (!inst->predicate || lower_is_uniform(inst->predicate));
 	inst->as.ld.dst = (struct wregs){ reg, expr_int(l->pool, 0), 1 };
 	inst->as.ld.bytes = dtype_bits(buffer->type) / 8;
 	if (l->shared_of[buffer->id])

@@ -139,6 +139,8 @@ static void look_at_stmt(struct uniformity *u, struct stmt *stmt)
 		look_at_store(u, stmt);
 		break;
 	case STMT_SYNC:
+	case STMT_BREAK:
+	case STMT_CONTINUE:
 		break;
 	}
 }

@@ -115,6 +115,8 @@ static void note_stmt(struct unrolling *u, const struct stmt *stmt, int64_t time
 			note_expr(u, stmt->as.store.index[d]);
 		return;
 	case STMT_SYNC:
+	case STMT_BREAK:
+	case STMT_CONTINUE:
 		return;
 	}
 }

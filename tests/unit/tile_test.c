@@ -49,8 +49,10 @@ static void test_round_trip(struct check *check)
 		"\t\t\t\tv[] = u + v[]\n"
 		"\t\t\telse:\n"
 		"\t\t\t\tsync()\n"
+		"\t\t\t\tcontinue\n"
 		"\t\twhile v[] < 3:\n"
 		"\t\t\tv[] = v[] + 1\n"
+		"\t\t\tbreak\n"
 		"\tlaunch cx: 1, cy: 1, cz: 1, ux: 32, uy: 1, uz: 1:\n"
 		"\t\tpass\n";
 	struct kernel_text kt;
@@ -86,6 +88,8 @@ static void test_bad_text(struct check *check)
 		{ "S[8, 0] = 1.0f16\n", "E0306 5:3" },
 		{ "copy(src=S[4, 0; 8, 8], dst=S)\n", "E0306 5:12" },
 		{ "for i in parallel(8):\n\t\t\tsync()\n", "E0312 6:4" },
+		{ "for i in parallel(8):\n\t\t\tbreak\n", "E0312 6:4" },
+		{ "continue\n", "E0312 5:3" },
 		{ "for i in parallel(8):\n\t\t\tfor j in parallel(8):\n\t\t\t\tpass\n", "E0312 6:4" },
 	};
 

@@ -1,0 +1,1 @@
+sh check.inc sample_top_p

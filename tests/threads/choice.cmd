@@ -1,0 +1,1 @@
+sh shows.inc choice

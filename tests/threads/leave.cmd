@@ -1,0 +1,1 @@
+sh shows.inc leave && sh shows.inc leave --set alike=False

@@ -6,6 +6,8 @@
  */
 #include "sim/reference_internal.h"
 
+#include "analyzer/tile/alias.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -41,12 +43,37 @@ void ref_count(struct ref *ref, uint64_t n_steps)
 	            "the reference took more than %" PRIu64 " steps", ref->max_steps);
 }
 
+union cell ref_get(const struct ref_buffer *buffer, int64_t at)
+{
+	uint64_t bits = 0;
+
+	if (!buffer->units)
+		return buffer->cells[at];
+	for (uint32_t p = 0; p < buffer->per_elem; p++)
+		bits |= buffer->units[at * buffer->per_elem + p] << p * buffer->unit_bits;
+	return cell_decode(buffer->buffer->type, bits);
+}
+
+/* A value of the buffer's type. */
+static void put(struct ref_buffer *buffer, int64_t at, union cell cell)
+{
+	uint64_t mask = ~(uint64_t)0 >> (64 - buffer->unit_bits) % 64, bits;
+
+	if (!buffer->units) {
+		buffer->cells[at] = cell;
+		return;
+	}
+	bits = cell_encode(buffer->buffer->type, cell);
+	for (uint32_t p = 0; p < buffer->per_elem; p++)
+		buffer->units[at * buffer->per_elem + p] = bits >> p * buffer->unit_bits & mask;
+}
+
 void ref_store(struct ref_buffer *buffer, int64_t at, union cell cell, bool from_float)
 {
 	assert(at >= 0 && at < buffer->n_elems * buffer->n_copies);
-	buffer->cells[at] = cell_convert(cell, from_float, buffer->buffer->type, true);
-	if (buffer->written)
-		buffer->written[at] = 1;
+	put(buffer, at, cell_convert(cell, from_float, buffer->buffer->type, true));
+	for (uint32_t p = 0; buffer->written && p < buffer->per_elem; p++)
+		buffer->written[at * buffer->per_elem + p] = 1;
 }
 
 /* ---- elements ---- */
@@ -76,9 +103,13 @@ static bool load_is_varying(void *user, const struct expr *load)
 /* Which thread runs an iteration of a parallel loop is not known: all must have one value. */
 static bool copies_differ(const struct ref *ref, const struct ref_buffer *buffer, int64_t at)
 {
+	union cell first = { .i = 0 };
+
+	if (ref->in_parallel && buffer->n_copies > 1)
+		first = ref_get(buffer, at);
 	for (uint32_t t = 1; ref->in_parallel && t < buffer->n_copies; t++)
-		if (memcmp(&buffer->cells[at], &buffer->cells[t * buffer->n_elems + at],
-		           sizeof(union cell)) != 0)
+		if (memcmp(&first, &(union cell[]){ ref_get(buffer, t * buffer->n_elems + at) },
+		           sizeof(first)) != 0)
 			return true;
 	return false;
 }
@@ -92,7 +123,7 @@ static void load_elements(void *user, const struct lane_load *load)
 	assert(e->kind == EXPR_LOAD && e->n_args == buffer->buffer->rank);
 	for (uint32_t lane = 0; lane < load->n; lane++) {
 		int64_t at = element_at(ref, buffer, load->index, lane);
-		union cell cell = at < 0 ? (union cell){ .i = 0 } : buffer->cells[at];
+		union cell cell = at < 0 ? (union cell){ .i = 0 } : ref_get(buffer, at);
 		if (at < 0 && buffer->buffer->scope != SCOPE_GLOBAL)
 			load->poison[lane] |= POISON_BOUNDS;
 		if (at >= 0 && copies_differ(ref, buffer, at))
@@ -126,6 +157,7 @@ static struct lanes contributions(struct ref *ref, const struct stmt *stmt)
 
 	if (!before)
 		BUG("out of memory");
+	assert(!buffer->units);
 	memcpy(before, buffer->cells, n * sizeof(*before));
 	for (size_t i = 0; i < n; i++)
 		buffer->cells[i] = none;
@@ -146,7 +178,7 @@ static void store_cell(struct ref_buffer *buffer, int64_t at, enum atomic_kind a
 		return;
 	}
 	cell =
-		cell_combine(type, atomic, buffer->cells[at], cell_convert(cell, from_float, type, true));
+		cell_combine(type, atomic, ref_get(buffer, at), cell_convert(cell, from_float, type, true));
 	ref_store(buffer, at, cell, buffer->is_float);
 }
 
@@ -155,7 +187,7 @@ static void store_element(struct ref_buffer *buffer, int64_t at, enum atomic_kin
                           const struct lanes *value, uint32_t lane)
 {
 	if (buffer->buffer->is_reducer)
-		ref_store(buffer, at, ref_combine(buffer, buffer->cells[at], lanes_at(value, lane)),
+		ref_store(buffer, at, ref_combine(buffer, ref_get(buffer, at), lanes_at(value, lane)),
 		          buffer->is_float);
 	else
 		store_cell(buffer, at, atomic, lanes_at(value, lane), value->is_float);
@@ -457,10 +489,29 @@ static void run_block(struct ref *ref, const struct block *block, const struct r
 
 /* ---- launches ---- */
 
-/* T.view, T.reshape of the same type. */
-static bool shares_cells(const struct buffer *buffer)
+/* The bits that all members of the buffer's family are multiples of. */
+static uint32_t unit_bits_of(const struct ref *ref, const struct buffer *buffer)
 {
-	return buffer->alias_of && dtype_equal(buffer->type, buffer->alias_of->type);
+	uint32_t bits = dtype_bits(buffer->type);
+
+	for (uint32_t i = 0; i < ref->program->buffers.n; i++) {
+		const struct buffer *other = ref->program->buffers.p[i];
+
+		if (alias_root(other) == alias_root(buffer) && dtype_bits(other->type) < bits)
+			bits = dtype_bits(other->type);
+	}
+	return bits;
+}
+
+static bool has_other_types(const struct ref *ref, const struct buffer *buffer)
+{
+	for (uint32_t i = 0; i < ref->program->buffers.n; i++) {
+		const struct buffer *other = ref->program->buffers.p[i];
+
+		if (alias_root(other) == alias_root(buffer) && !dtype_equal(other->type, buffer->type))
+			return true;
+	}
+	return false;
 }
 
 /* On-chip buffers start without a value: NaN, or a number that stands out. */
@@ -475,8 +526,19 @@ static void clear_buffers(struct ref *ref)
 		if (buffer->is_float)
 			cell.f = (double)NAN;
 		for (int64_t e = 0; e < buffer->n_elems * buffer->n_copies; e++)
-			buffer->cells[e] = cell;
+			put(buffer, e, cell);
 	}
+}
+
+/* Room for its elements, where they are not those of a tensor. */
+static void open_cells(struct ref *ref, struct ref_buffer *buffer)
+{
+	size_t n = (size_t)buffer->n_elems * buffer->n_copies;
+
+	if (has_other_types(ref, buffer->buffer))
+		buffer->units = arena_array(ref->arena, uint64_t, n * buffer->per_elem);
+	else
+		buffer->cells = arena_array(ref->arena, union cell, n);
 }
 
 /* All threads take part; a launch that does not name them runs as one. */
@@ -495,12 +557,12 @@ static void open_threads(struct ref *ref, struct ref_mask *mask)
 		if (!ref_is_private(buffer->buffer) || buffer->buffer->launch != launch->index)
 			continue;
 		buffer->n_copies = ref->by_thread ? (uint32_t)n_threads : 1;
-		if (shares_cells(buffer->buffer)) {
+		if (buffer->buffer->alias_of) {
 			buffer->cells = ref->buffers[buffer->buffer->alias_of->id].cells;
+			buffer->units = ref->buffers[buffer->buffer->alias_of->id].units;
 			continue;
 		}
-		buffer->cells =
-			arena_array(ref->arena, union cell, (size_t)buffer->n_elems * buffer->n_copies);
+		open_cells(ref, buffer);
 	}
 	if (ref->by_thread)
 		memset(mask->on, 1, (size_t)n_threads);
@@ -538,13 +600,14 @@ static void run_launch(struct ref *ref, const struct reference_options *options,
 
 /* ---- opening and closing ---- */
 
-static void open_parameter(struct ref_buffer *buffer, struct reference_tensor *item)
+static void open_parameter(struct ref *ref, struct ref_buffer *buffer,
+                           struct reference_tensor *item)
 {
 	const struct tensor *tensor = item->tensor;
 	struct dtype type = tensor->buffer->type;
 
 	item->cells = malloc((size_t)tensor->n_elems * sizeof(*item->cells));
-	item->written = calloc((size_t)tensor->n_elems, 1);
+	item->written = calloc((size_t)tensor->n_elems * buffer->per_elem, 1);
 	if (!item->cells || !item->written)
 		BUG("out of memory");
 	memcpy(buffer->shape, tensor->shape, sizeof(buffer->shape));
@@ -552,11 +615,27 @@ static void open_parameter(struct ref_buffer *buffer, struct reference_tensor *i
 	buffer->n_elems = tensor->n_elems;
 	buffer->places = tensor->places;
 	buffer->cells = item->cells;
+	if (has_other_types(ref, buffer->buffer))
+		open_cells(ref, buffer);
 	buffer->written = item->written;
 	for (int64_t e = 0; e < tensor->n_elems; e++) {
 		uint64_t bits = 0;
 		memcpy(&bits, tensor->bytes + e * tensor->elem_bytes, tensor->elem_bytes);
-		item->cells[e] = cell_decode(type, bits);
+		put(buffer, e, cell_decode(type, bits));
+	}
+}
+
+/* What is kept as bits goes back to the tensor's cells: an element counts as written when a part of
+ * it was. */
+static void close_parameter(const struct ref_buffer *buffer, struct reference_tensor *item)
+{
+	for (int64_t e = 0; buffer->units && e < buffer->n_elems; e++) {
+		uint8_t written = 0;
+
+		item->cells[e] = ref_get(buffer, e);
+		for (uint32_t p = 0; p < buffer->per_elem; p++)
+			written |= item->written[e * buffer->per_elem + p];
+		item->written[e] = written;
 	}
 }
 
@@ -571,12 +650,12 @@ static void open_buffer(struct ref *ref, struct ref_buffer *buffer)
 		n *= buffer->shape[d];
 	}
 	buffer->n_elems = n;
-	buffer->cells = arena_array(ref->arena, union cell, (size_t)n);
+	open_cells(ref, buffer);
 }
 
 /*
- * Another shape of a buffer's memory: the same cells, by the same number in row-major order. Views
- * in another type have cells of their own: no launch that has one is run.
+ * Another shape of a buffer's memory: the same cells, by the same number in row-major order. Of
+ * another type: the same bits.
  */
 static void open_alias(struct ref *ref, struct ref_buffer *alias)
 {
@@ -591,15 +670,19 @@ static void open_alias(struct ref *ref, struct ref_buffer *alias)
 	for (uint32_t d = base->buffer->rank; d-- > 0; row_major *= base->shape[d])
 		if (base->strides[d] != row_major && base->shape[d] > 1)
 			places = arena_array(ref->arena, int64_t, (size_t)n);
-	for (int64_t e = 0; places && e < n; e++) {
+	if (base->units && (places || base->places))
+		ref_fail(ref, "%s is a tensor with strides in another type",
+		         sym_text(ref->cx->names, alias->buffer->name));
+	for (int64_t e = 0; places && !base->units && e < n; e++) {
 		int64_t rest = e, at = 0;
 		for (uint32_t d = base->buffer->rank; d-- > 0; rest /= base->shape[d])
 			at += rest % base->shape[d] * base->strides[d];
 		places[e] = base->places ? base->places[at] : at;
 	}
 	alias->places = places ? places : base->places;
-	alias->n_elems = base->n_elems;
+	alias->n_elems = base->units ? n : base->n_elems;
 	alias->cells = base->cells;
+	alias->units = base->units;
 	alias->written = base->written;
 }
 
@@ -624,7 +707,10 @@ static void open_state(struct ref *ref, const struct tensor_set *inputs, struct 
 		buffer->buffer = program->buffers.p[i];
 		buffer->n_copies = 1;
 		buffer->is_float = dtype_is_float(buffer->buffer->type);
-		if (shares_cells(buffer->buffer)) {
+		buffer->unit_bits = unit_bits_of(ref, buffer->buffer);
+		buffer->per_elem =
+			buffer->unit_bits ? dtype_bits(buffer->buffer->type) / buffer->unit_bits : 1;
+		if (buffer->buffer->alias_of) {
 			open_alias(ref, buffer);
 			continue;
 		}
@@ -634,7 +720,7 @@ static void open_state(struct ref *ref, const struct tensor_set *inputs, struct 
 			continue;
 		}
 		out->items[tensor - inputs->items].tensor = tensor;
-		open_parameter(buffer, &out->items[tensor - inputs->items]);
+		open_parameter(ref, buffer, &out->items[tensor - inputs->items]);
 	}
 }
 
@@ -653,6 +739,8 @@ bool reference_run(struct tile_program *program, const struct tensor_set *inputs
 		ref.launch = program->launches.p[i];
 		run_launch(&ref, options, out);
 	}
+	for (uint32_t i = 0; i < inputs->n; i++)
+		close_parameter(&ref.buffers[inputs->items[i].buffer->id], &out->items[i]);
 	out->n_steps = ref.n_steps;
 	for (int i = 0; i < 3; i++) {
 		free(ref.elems[i].at);

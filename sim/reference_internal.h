@@ -16,8 +16,12 @@ struct ref_buffer {
 	int64_t n_elems;
 	const int64_t *places; /* of a mapped tensor: where the row-major element lies; else NULL */
 	union cell *cells;     /* of a thread's own array: one copy after another, by thread */
-	uint32_t n_copies;     /* 1, or the number of threads */
-	uint8_t *written;      /* tensor parameters only */
+	/* Memory that has views of another type is kept as bits instead: `per_elem` units of
+	   `unit_bits` an element, its lowest bits first, alike for all the views. NULL: cells. */
+	uint64_t *units;
+	uint32_t unit_bits, per_elem;
+	uint32_t n_copies; /* 1, or the number of threads */
+	uint8_t *written;  /* tensor parameters only */
 	bool is_float;
 };
 
@@ -67,6 +71,7 @@ struct ref {
 /* Reports E0660 once and stops the run. */
 void ref_fail(struct ref *ref, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ref_count(struct ref *ref, uint64_t n_steps);
+union cell ref_get(const struct ref_buffer *buffer, int64_t at);
 /* Stores a converted value; `from_float` tells the cell's kind. */
 void ref_store(struct ref_buffer *buffer, int64_t at, union cell cell, bool from_float);
 /* The cell that a reduction starts from. */

@@ -81,7 +81,7 @@ static const struct ref_elems *gather(struct ref *ref, const struct region *regi
 
 static union cell element(const struct ref_elems *elems, int64_t i)
 {
-	return elems->at[i] < 0 ? (union cell){ .i = 0 } : elems->buffer->cells[elems->at[i]];
+	return elems->at[i] < 0 ? (union cell){ .i = 0 } : ref_get(elems->buffer, elems->at[i]);
 }
 
 static void run_copy(struct ref *ref, const struct op_copy *op)

@@ -16,19 +16,21 @@
 #include "analyzer/check/check_internal.h"
 
 #include "analyzer/pipeline/depend.h"
+#include "analyzer/tile/alias.h"
 
 enum { MAX_TILE = 1 << 20, MAX_ITERATIONS = 1 << 18, MAX_EXPR_DEPTH = 200 };
 
-/* What may have been written of a tile. */
+/* What may have been written of a tile, which is the memory of all its shapes and types. */
 struct tile {
-	uint8_t *written; /* by element, row-major; NULL: not looked at */
-	int64_t n_elems, n_written;
+	uint8_t *written;   /* by unit, row-major; NULL: not looked at */
+	uint32_t unit_bits; /* of the narrowest element */
+	int64_t n_units, n_written;
 	bool reported;
 };
 
 struct defined {
 	struct check *check;
-	struct tile *tiles; /* by buffer id */
+	struct tile *tiles; /* by buffer id of the owner */
 	int64_t *values;    /* of variables, by id */
 	bool *known;        /* by variable id: in `values` */
 	int n_conditions;   /* ifs around that may keep the statement from running */
@@ -38,19 +40,19 @@ struct defined {
 
 static struct tile *tile_of(struct defined *d, const struct buffer *buffer)
 {
-	struct tile *tile = &d->tiles[buffer->id];
+	struct tile *tile = &d->tiles[alias_owner(buffer)->id];
 
 	return tile->written ? tile : NULL;
 }
 
 static void write_all(struct tile *tile)
 {
-	tile->n_written = tile->n_elems;
+	tile->n_written = tile->n_units;
 }
 
 static bool is_full(const struct tile *tile)
 {
-	return tile->n_written == tile->n_elems;
+	return tile->n_written == tile->n_units;
 }
 
 struct unknown {
@@ -98,12 +100,30 @@ static int64_t element_at(const struct buffer *buffer, const int64_t *index)
 	return at;
 }
 
-static void write_element(struct tile *tile, int64_t at)
+/* Units of an element of the buffer. */
+static int64_t units_of(const struct tile *tile, const struct buffer *buffer)
 {
-	if (at < 0 || is_full(tile))
-		return;
-	tile->n_written += !tile->written[at];
-	tile->written[at] = 1;
+	return dtype_bits(buffer->type) / tile->unit_bits;
+}
+
+static void write_element(struct tile *tile, const struct buffer *buffer, const int64_t *index)
+{
+	int64_t at = element_at(buffer, index), n = units_of(tile, buffer);
+
+	for (int64_t u = at * n; at >= 0 && u < at * n + n && !is_full(tile); u++) {
+		tile->n_written += !tile->written[u];
+		tile->written[u] = 1;
+	}
+}
+
+static bool is_written(const struct tile *tile, const struct buffer *buffer, int64_t at)
+{
+	int64_t n = units_of(tile, buffer);
+
+	for (int64_t u = at * n; u < at * n + n; u++)
+		if (!tile->written[u])
+			return false;
+	return true;
 }
 
 static void read_element(struct defined *d, const struct buffer *buffer, const int64_t *index)
@@ -111,7 +131,7 @@ static void read_element(struct defined *d, const struct buffer *buffer, const i
 	struct tile *tile = tile_of(d, buffer);
 	int64_t at = element_at(buffer, index);
 
-	if (!tile || at < 0 || is_full(tile) || tile->written[at] || tile->reported)
+	if (!tile || at < 0 || is_full(tile) || tile->reported || is_written(tile, buffer, at))
 		return;
 	tile->reported = true;
 	check_found(
@@ -119,8 +139,9 @@ static void read_element(struct defined *d, const struct buffer *buffer, const i
 		(struct finding){ PROPERTY_HAPPENS_BEFORE, PROPERTY_VIOLATED, d->stmt->span,
 	                      sym_text(d->check->cx->names, buffer->name) },
 		"element %s is read, and nothing has written it: %lld of %lld elements have a value",
-		check_index_text(d->check, index, buffer->rank), (long long)tile->n_written,
-		(long long)tile->n_elems);
+		check_index_text(d->check, index, buffer->rank),
+		(long long)(tile->n_written / units_of(tile, buffer)),
+		(long long)(tile->n_units / units_of(tile, buffer)));
 }
 
 /* ---- regions ---- */
@@ -152,7 +173,7 @@ static void meet_region(struct defined *d, const struct region *region, bool is_
 		if (is_read)
 			read_element(d, region->buffer, index);
 		else
-			write_element(tile, element_at(region->buffer, index));
+			write_element(tile, region->buffer, index);
 		more = false;
 		for (uint32_t k = rank; k-- > 0 && !more;) {
 			more = ++index[k] < min[k] + region->extent[k];
@@ -237,7 +258,7 @@ static void meet_store(struct defined *d, const struct stmt *stmt, bool is_write
 	for (uint32_t k = 0; k < buffer->rank; k++)
 		index[k] = expr_eval_int(stmt->as.store.index[k], d->values);
 	if (is_write)
-		write_element(tile, element_at(buffer, index));
+		write_element(tile, buffer, index);
 	else if (stmt->as.store.atomic != ATOMIC_NONE && stmt->as.store.atomic != ATOMIC_STORE &&
 	         !d->n_conditions)
 		read_element(d, buffer, index);
@@ -410,7 +431,19 @@ static void meet_block(struct defined *d, const struct block *block, const struc
 	}
 }
 
-/* Tiles whose memory has one name, and that nothing outside the kernel fills. */
+/* Bits of the narrowest type that the buffer's memory has in this launch. */
+static uint32_t narrowest(const struct tile_program *program, const struct buffer *owner)
+{
+	uint32_t bits = dtype_bits(owner->type);
+
+	for (uint32_t b = 0; b < program->buffers.n; b++)
+		if (alias_owner(program->buffers.p[b]) == owner &&
+		    dtype_bits(program->buffers.p[b]->type) < bits)
+			bits = dtype_bits(program->buffers.p[b]->type);
+	return bits;
+}
+
+/* Memory on the chip, which nothing outside the kernel fills. */
 static void open_tiles(struct defined *d)
 {
 	const struct solution *solution = d->check->solution;
@@ -419,11 +452,17 @@ static void open_tiles(struct defined *d)
 	for (uint32_t b = 0; b < program->buffers.n; b++) {
 		const struct buffer *buffer = program->buffers.p[b];
 		int64_t n = buffer_n_elems(buffer);
+		uint32_t unit_bits;
 
 		if ((buffer->scope != SCOPE_FRAGMENT && buffer->scope != SCOPE_SHARED) ||
-		    buffer->launch != solution->launch->index || n < 1 || n > MAX_TILE)
+		    buffer->launch != solution->launch->index || alias_owner(buffer) != buffer)
 			continue;
-		d->tiles[b].n_elems = n;
+		unit_bits = narrowest(program, buffer);
+		n = unit_bits ? n * (dtype_bits(buffer->type) / unit_bits) : 0;
+		if (n < 1 || n > MAX_TILE)
+			continue;
+		d->tiles[b].unit_bits = unit_bits;
+		d->tiles[b].n_units = n;
 		d->tiles[b].written = arena_array(d->check->cx->arena, uint8_t, (size_t)n);
 	}
 }

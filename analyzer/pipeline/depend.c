@@ -14,8 +14,9 @@ struct load_visit {
 static void add_use(struct use_list *list, const struct stmt *stmt, const struct buffer *buffer,
                     bool reads, bool writes)
 {
-	buffer = alias_argument(buffer);
-	vec_push(list->arena, &list->uses, (struct buffer_use){ buffer, stmt, reads, writes });
+	struct buffer_use use = { alias_owner(buffer), buffer, stmt, reads, writes };
+
+	vec_push(list->arena, &list->uses, use);
 }
 
 static void visit_load(void *user, const struct expr *e)
@@ -109,7 +110,7 @@ void depend_block(struct use_list *list, struct block *block)
 bool use_list_reads(const struct use_list *list, const struct buffer *buffer)
 {
 	for (uint32_t i = 0; i < list->uses.n; i++)
-		if (list->uses.p[i].buffer == alias_argument(buffer) && list->uses.p[i].reads)
+		if (list->uses.p[i].buffer == alias_owner(buffer) && list->uses.p[i].reads)
 			return true;
 	return false;
 }
@@ -117,7 +118,7 @@ bool use_list_reads(const struct use_list *list, const struct buffer *buffer)
 bool use_list_writes(const struct use_list *list, const struct buffer *buffer)
 {
 	for (uint32_t i = 0; i < list->uses.n; i++)
-		if (list->uses.p[i].buffer == alias_argument(buffer) && list->uses.p[i].writes)
+		if (list->uses.p[i].buffer == alias_owner(buffer) && list->uses.p[i].writes)
 			return true;
 	return false;
 }

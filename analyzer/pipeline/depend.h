@@ -7,12 +7,13 @@
 #include "analyzer/tile/tile.h"
 
 /*
- * One use of a buffer; a buffer may occur several times. Other shapes of an argument count as the
- * argument (alias_argument).
+ * One use of a buffer; a buffer may occur several times. Other shapes and types of a memory count
+ * as its owner (alias_owner).
  */
 struct buffer_use {
-	const struct buffer *buffer;
-	const struct stmt *stmt; /* the innermost statement */
+	const struct buffer *buffer; /* the owner */
+	const struct buffer *named;  /* as the statement has it */
+	const struct stmt *stmt;     /* the innermost statement */
 	bool reads, writes;
 };
 

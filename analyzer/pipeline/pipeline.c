@@ -22,6 +22,7 @@
 #include "analyzer/pipeline/pipeline.h"
 
 #include "analyzer/pipeline/depend.h"
+#include "analyzer/tile/alias.h"
 
 #include <assert.h>
 
@@ -44,7 +45,7 @@ static uint32_t count_writes(const struct use_list *list, const struct buffer *b
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < list->uses.n; i++)
-		n += list->uses.p[i].buffer == buffer && list->uses.p[i].writes;
+		n += list->uses.p[i].buffer == alias_owner(buffer) && list->uses.p[i].writes;
 	return n;
 }
 
@@ -53,7 +54,7 @@ static uint32_t count_uses(const struct use_list *list, const struct buffer *buf
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < list->uses.n; i++)
-		n += list->uses.p[i].buffer == buffer;
+		n += list->uses.p[i].buffer == alias_owner(buffer);
 	return n;
 }
 
@@ -196,7 +197,7 @@ static int64_t versions_of(const struct schedule *schedule, const struct buffer 
 		const struct pipeline *pipeline = &schedule->pipelines.p[i];
 		for (uint32_t j = 0; pipeline->num_stages > 1 && j < pipeline->ops.n; j++) {
 			const struct stmt *stmt = pipeline->ops.p[j].stmt;
-			if (is_shared_copy(stmt) && stmt->as.op.as.copy.dst.buffer == buffer)
+			if (is_shared_copy(stmt) && alias_owner(stmt->as.op.as.copy.dst.buffer) == buffer)
 				return pipeline->num_stages;
 		}
 	}
@@ -239,7 +240,7 @@ static void place_buffers(struct schedule_pass *pass)
 		const struct buffer_solution *solved = &solution->buffers[i];
 		const struct buffer *buffer = solution->program->buffers.p[i];
 		if (buffer->scope != SCOPE_SHARED || buffer->launch != solution->launch->index ||
-		    !solved->layout)
+		    !solved->layout || alias_owner(buffer) != buffer)
 			continue;
 		struct shared_place place = { .buffer = buffer,
 			                          .n_versions = versions_of(pass->schedule, buffer) };
@@ -299,7 +300,7 @@ const struct shared_place *schedule_place(const struct schedule *schedule,
                                           const struct buffer *buffer)
 {
 	for (uint32_t i = 0; i < schedule->places.n; i++)
-		if (schedule->places.p[i].buffer == buffer)
+		if (schedule->places.p[i].buffer == alias_owner(buffer))
 			return &schedule->places.p[i];
 	return NULL;
 }

@@ -15,6 +15,7 @@
 #include "analyzer/solve/solve_internal.h"
 
 #include "analyzer/layout/place_map.h"
+#include "analyzer/tile/alias.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -455,7 +456,7 @@ static void add_fragment_loads(struct solver *solver, struct space *space, const
 	if (!e || depth > MAX_EXPR_DEPTH)
 		return;
 	if (e->kind == EXPR_LOAD)
-		solver->by_element[e->as.buffer->id] = true;
+		solver->by_element[alias_owner(e->as.buffer)->id] = true;
 	if (e->kind == EXPR_LOAD && e->as.buffer->scope == SCOPE_FRAGMENT)
 		add_use(solver, space, e->as.buffer, e->args, space->stmt->span)->is_load = true;
 	for (uint32_t i = 0; i < e->n_args; i++)
@@ -475,7 +476,7 @@ static void collect_scalar(struct solver *solver, const struct stmt *stmt, int64
 	struct var *var;
 
 	if (stmt->kind == STMT_STORE)
-		solver->by_element[stmt->as.store.buffer->id] = true;
+		solver->by_element[alias_owner(stmt->as.store.buffer)->id] = true;
 	add_fragment_loads(solver, &space, value, 0);
 	for (uint32_t d = 0; stmt->kind == STMT_STORE && d < stmt->as.store.buffer->rank; d++)
 		add_fragment_loads(solver, &space, stmt->as.store.index[d], 0);
@@ -768,6 +769,7 @@ static bool collect_annotations(struct solver *solver)
 
 		ok &= !placed || check_annotation(solver, buffer, placed);
 		if (!buffer->annotation || buffer->launch != solver->launch->index ||
+		    (solver->trial && solver->trial->unannotated == buffer) ||
 		    (buffer->scope == SCOPE_FRAGMENT) != (buffer->annotation->kind == LAYOUT_FRAGMENT))
 			continue;
 		ok &= check_annotation(solver, buffer, buffer->annotation);
@@ -779,13 +781,14 @@ static bool collect_annotations(struct solver *solver)
 		if (buffer->scope == SCOPE_FRAGMENT)
 			solver->pinned_by[b] = constraint;
 	}
-	return ok;
+	return ok && solve_annotated_views(solver);
 }
 
 bool solve_collect(struct solver *solver)
 {
 	bool takes_tmas;
 
+	solve_find_views(solver);
 	if (!solve_supported(solver) || !collect_annotations(solver) || !solve_reducers(solver))
 		return false;
 	takes_tmas = solve_find_tmas(solver);

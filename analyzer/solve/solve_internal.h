@@ -145,7 +145,8 @@ struct trial {
 	int64_t n_threads;       /* 0: as written */
 	const struct stmt *gemm; /* has this policy; NULL: none */
 	enum gemm_policy policy;
-	struct buffer *shared; /* a fragment that is put into shared memory; NULL: none */
+	struct buffer *shared;            /* a fragment that is put into shared memory; NULL: none */
+	const struct buffer *unannotated; /* its T.annotate_layout is left out; NULL: none */
 	bool strict;
 };
 
@@ -182,14 +183,16 @@ struct solver {
 	const struct layout **space_layout, **fragment_layout;
 	const struct constraint **fragment_from; /* by buffer id: what gave fragment_layout its value */
 	struct map
-		shared_layouts;    /* memo: (buffer, partitions that touch it) -> struct shared_choice * */
-	struct map swizzles;   /* memo of solve_swizzle: accesses -> const struct layout ** */
-	struct map wavefronts; /* memo of access_count: access fingerprint -> struct access_cost * */
-	struct map global_bytes;   /* memo: (space, partition) -> bytes of a copy's global side */
-	struct map copies;         /* memo: (space, partition, shared layout) -> copy plan and access */
-	struct solve_memo *memo;   /* its own, or that of the solver whose trial this is */
-	bool needs_hopper;         /* E0413 was reported: once for a launch */
-	bool exhausted;            /* a limit kept partitions or assignments out of the search */
+		shared_layouts; /* memo: (buffer, partitions that touch it) -> struct shared_choice * */
+	struct map views;   /* memo of solve_view_layout */
+	vec_of(const struct buffer *) used_views; /* that statements name beside their owners */
+	struct map swizzles;     /* memo of solve_swizzle: accesses -> const struct layout ** */
+	struct map wavefronts;   /* memo of access_count: access fingerprint -> struct access_cost * */
+	struct map global_bytes; /* memo: (space, partition) -> bytes of a copy's global side */
+	struct map copies;       /* memo: (space, partition, shared layout) -> copy plan and access */
+	struct solve_memo *memo; /* its own, or that of the solver whose trial this is */
+	bool needs_hopper;       /* E0413 was reported: once for a launch */
+	bool exhausted;          /* a limit kept partitions or assignments out of the search */
 	const struct trial *trial; /* NULL: this is the solution itself */
 	const bool *no_wgmma;      /* by statement id: the gemm uses mma.sync; NULL: none must */
 	struct mismatch *mismatch; /* the first inconsistency met, for the explanation */
@@ -316,6 +319,22 @@ bool solve_need_hopper(struct solver *solver, const struct stmt *stmt);
 /* Partitions of the space over the block's threads; their number (at most `max`). */
 uint32_t solve_candidates(struct solver *solver, const struct space *space,
                           const struct layout **out, uint32_t max);
+
+/* ---- solve_alias.c ---- */
+
+/* Fills used_views. */
+void solve_find_views(struct solver *solver);
+/*
+ * The layout of a buffer in shared memory when its owner has the layout `owner`: that itself when
+ * it owns its memory; NULL when an element of the view is torn. Remembered.
+ */
+const struct layout *solve_view_layout(struct solver *solver, const struct buffer *view,
+                                       const struct layout *owner);
+/* Does the layout keep the elements of all views of the buffer's memory together? */
+bool solve_keeps_views(struct solver *solver, const struct buffer *owner,
+                       const struct layout *layout);
+/* False, with E0416 or E0410, when an annotated layout tears a view's element, or two differ. */
+bool solve_annotated_views(struct solver *solver);
 
 /* ---- solve_view.c ---- */
 

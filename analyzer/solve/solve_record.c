@@ -4,6 +4,7 @@
 #include "analyzer/solve/solve_internal.h"
 
 #include "analyzer/layout/place_map.h"
+#include "analyzer/tile/alias.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -195,8 +196,12 @@ shared_constraint(struct solver *solver, const struct buffer *buffer, const stru
 
 	constraint->layout = layout;
 	constraint->text =
-		arena_printf(solver->arena, "%s: least wavefronts over all readers and writers",
-	                 sym_text(solver->cx->names, buffer->name));
+		alias_owner(buffer) == buffer
+			? arena_printf(solver->arena, "%s: least wavefronts over all readers and writers",
+	                       sym_text(solver->cx->names, buffer->name))
+			: arena_printf(solver->arena, "%s: the bytes of %s",
+	                       sym_text(solver->cx->names, buffer->name),
+	                       sym_text(solver->cx->names, alias_owner(buffer)->name));
 	return constraint;
 }
 

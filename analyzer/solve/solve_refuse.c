@@ -6,6 +6,7 @@
 
 #include "analyzer/layout/place_map.h"
 #include "analyzer/pipeline/depend.h"
+#include "analyzer/tile/alias.h"
 
 /* E0640 about a buffer. */
 static bool refuse(struct solver *solver, const struct buffer *buffer, const char *what)
@@ -36,7 +37,7 @@ static bool check_buffer(struct solver *solver, const struct buffer *buffer)
 static bool is_member(const struct buffer *view, const struct use_list *uses)
 {
 	for (uint32_t i = 0; i < uses->uses.n; i++) {
-		const struct buffer *other = uses->uses.p[i].buffer;
+		const struct buffer *other = uses->uses.p[i].named;
 
 		if (other != view && (other == view->alias_of || other->alias_of == view->alias_of))
 			return false;
@@ -45,8 +46,8 @@ static bool is_member(const struct buffer *view, const struct use_list *uses)
 }
 
 /*
- * Views that tile_unalias left in the statements: elements of another type, operands of
- * another shape.
+ * Views that tile_unalias left in the statements, outside shared memory: elements of another type,
+ * shapes of a fragment that do not split each other.
  */
 static bool check_views(struct solver *solver)
 {
@@ -56,9 +57,10 @@ static bool check_views(struct solver *solver)
 
 	depend_block(&uses, (struct block *)(uintptr_t)&solver->launch->body);
 	for (uint32_t i = 0; i < uses.uses.n; i++) {
-		const struct buffer *view = uses.uses.p[i].buffer;
+		const struct buffer *view = uses.uses.p[i].named;
 
-		if (!view->alias_of || refused[view->id] || is_member(view, &uses))
+		if (!view->alias_of || view->scope == SCOPE_SHARED || refused[view->id] ||
+		    alias_argument(view) != view || is_member(view, &uses))
 			continue;
 		refused[view->id] = true;
 		ok = refuse(solver, view,

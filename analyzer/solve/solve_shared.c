@@ -12,6 +12,8 @@
  */
 #include "analyzer/solve/solve_internal.h"
 
+#include "analyzer/tile/alias.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -31,6 +33,8 @@ static void push_access(struct solver *solver, struct access_list *list,
 
 /* ---- what touches a buffer under a layout ---- */
 
+/* `buffer` and `layout` are the owner's; an operand may be a view of it. */
+
 static void add_gemm_accesses(struct solver *solver, const struct buffer *buffer,
                               const struct layout *layout, struct access_list *list)
 {
@@ -41,14 +45,14 @@ static void add_gemm_accesses(struct solver *solver, const struct buffer *buffer
 
 		for (int which = 0; which < 2; which++) {
 			const struct region *region = which == 0 ? &gemm->a : &gemm->b;
+			struct operand_ref ref = { gemm, &use->plan, which, NULL };
 			uint32_t n;
 
-			if (region->buffer != buffer || use->plan.wgmma_n)
+			if (alias_owner(region->buffer) != buffer || use->plan.wgmma_n)
 				continue;
 			solve_enter_role(solver, use->role);
-			n = access_gemm_operand(&solver->access,
-			                        &(struct operand_ref){ gemm, &use->plan, which, layout },
-			                        accesses);
+			ref.layout = solve_view_layout(solver, region->buffer, layout);
+			n = access_gemm_operand(&solver->access, &ref, accesses);
 			for (uint32_t i = 0; i < n; i++)
 				push_access(solver, list, &accesses[i], use->weight);
 		}
@@ -94,8 +98,9 @@ static void list_accesses(struct solver *solver, const struct buffer *buffer,
 		const struct space *space = solver->spaces.p[s];
 
 		for (uint32_t u = 0; u < space->uses.n; u++)
-			if (space->uses.p[u].buffer == buffer)
-				add_use_accesses(solver, space, &space->uses.p[u], layout, list);
+			if (alias_owner(space->uses.p[u].buffer) == buffer)
+				add_use_accesses(solver, space, &space->uses.p[u],
+				                 solve_view_layout(solver, space->uses.p[u].buffer, layout), list);
 	}
 }
 
@@ -132,7 +137,7 @@ static void add_wgmma_reads(const struct solver *solver, const struct buffer *bu
 		for (int which = 0; use->plan.wgmma_n && which < 2; which++) {
 			struct access_cost cost = access_wgmma_count(&use->plan, which);
 
-			if ((which == 0 ? gemm->a.buffer : gemm->b.buffer) != buffer)
+			if (alias_owner(which == 0 ? gemm->a.buffer : gemm->b.buffer) != buffer)
 				continue;
 			candidate->wavefronts += use->weight * cost.wavefronts;
 			candidate->ideal += use->weight * cost.ideal;
@@ -166,7 +171,7 @@ static bool is_gemm_operand(const struct solver *solver, const struct buffer *bu
 	for (uint32_t g = 0; g < solver->gemms.n; g++) {
 		const struct op_gemm *gemm = &solver->gemms.p[g]->stmt->as.op.as.gemm;
 
-		if (gemm->a.buffer == buffer || gemm->b.buffer == buffer)
+		if (alias_owner(gemm->a.buffer) == buffer || alias_owner(gemm->b.buffer) == buffer)
 			return true;
 	}
 	return false;
@@ -285,7 +290,7 @@ static void try_swizzle(struct solver *solver, const struct buffer *buffer,
 		return; /* their swizzles are the usual ones */
 	list_accesses(solver, buffer, rows, scratch);
 	layout = solve_swizzle(solver, buffer, scratch->items, scratch->n);
-	if (layout && !is_candidate(out, layout))
+	if (layout && !is_candidate(out, layout) && solve_keeps_views(solver, buffer, layout))
 		insert_candidate(solver, out, weigh(solver, buffer, layout, scratch));
 }
 
@@ -308,8 +313,8 @@ static void weigh_usual(struct solver *solver, const struct buffer *buffer,
 		struct candidate candidate;
 		double least;
 
-		if (!layout || !solve_wgmma_reads(solver, buffer, layout) ||
-		    !solve_tma_takes(solver, buffer, layout))
+		if (!layout || !solve_keeps_views(solver, buffer, layout) ||
+		    !solve_wgmma_reads(solver, buffer, layout) || !solve_tma_takes(solver, buffer, layout))
 			continue;
 		candidate = weigh(solver, buffer, layout, scratch);
 		least = candidate.cost - (double)(candidate.wavefronts - candidate.ideal);
@@ -348,7 +353,7 @@ static uint64_t touched_by(const struct solver *solver, const struct buffer *buf
 		bool touches = false;
 
 		for (uint32_t u = 0; u < space->uses.n; u++)
-			touches |= space->uses.p[u].buffer == buffer;
+			touches |= alias_owner(space->uses.p[u].buffer) == buffer;
 		if (touches)
 			key = hash_mix(key, hash_mix(s, solve_layout_hash(solver->space_layout[space->id])));
 	}
@@ -376,7 +381,7 @@ static bool is_used(const struct solver *solver, const struct buffer *buffer)
 		return true;
 	for (uint32_t s = 0; s < solver->spaces.n; s++)
 		for (uint32_t u = 0; u < solver->spaces.p[s]->uses.n; u++)
-			if (solver->spaces.p[s]->uses.p[u].buffer == buffer)
+			if (alias_owner(solver->spaces.p[s]->uses.p[u].buffer) == buffer)
 				return true;
 	return false;
 }
@@ -384,7 +389,19 @@ static bool is_used(const struct solver *solver, const struct buffer *buffer)
 static bool is_mine(const struct solver *solver, const struct buffer *buffer)
 {
 	return buffer->scope == SCOPE_SHARED && buffer->launch == solver->launch->index &&
-	       is_used(solver, buffer);
+	       alias_owner(buffer) == buffer && is_used(solver, buffer);
+}
+
+/* Views get what their owners' layouts make of them. */
+static void set_views(struct solver *solver, struct buffer_solution *out)
+{
+	for (uint32_t b = 0; b < solver->program->buffers.n; b++) {
+		const struct buffer *view = solver->program->buffers.p[b], *owner = alias_owner(view);
+
+		if (view->scope == SCOPE_SHARED && owner != view && out[owner->id].layout &&
+		    view->launch == solver->launch->index)
+			out[b].layout = solve_view_layout(solver, view, out[owner->id].layout);
+	}
 }
 
 double solve_shared(struct solver *solver, double limit, struct buffer_solution *out)
@@ -410,6 +427,8 @@ double solve_shared(struct solver *solver, double limit, struct buffer_solution 
 			out[b].candidates.n = choices[b]->solution.candidates.n;
 			out[b].layout = out[b].candidates.p[0].layout;
 		}
+	if (cost < limit)
+		set_views(solver, out);
 	solve_enter_role(solver, 0);
 	return cost;
 }

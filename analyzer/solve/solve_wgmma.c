@@ -10,6 +10,8 @@
  */
 #include "analyzer/solve/solve_internal.h"
 
+#include "analyzer/tile/alias.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -112,6 +114,9 @@ static const char *why_not_form(const struct solver *solver, const struct gemm_u
 	if (gemm_k_rest(&use->plan) != 0)
 		return arena_printf(solver->arena, "K=%" PRId64 " is not a multiple of %d", use->plan.k,
 		                    mma_shape_info(use->plan.shape)->k);
+	if (alias_owner(gemm->a.buffer) != gemm->a.buffer ||
+	    alias_owner(gemm->b.buffer) != gemm->b.buffer)
+		return "an operand is another shape or type of a buffer's memory";
 	if (gemm->b.buffer->scope != SCOPE_SHARED)
 		return arena_printf(solver->arena, "%s is not in shared memory",
 		                    sym_text(solver->cx->names, gemm->b.buffer->name));

@@ -10,9 +10,16 @@ struct unalias {
 	bool *is_torn;                        /* by buffer id: shapes that no member can stand for */
 };
 
-static const struct buffer *family_of(const struct buffer *buffer)
+const struct buffer *alias_root(const struct buffer *buffer)
 {
 	return buffer->alias_of ? buffer->alias_of : buffer;
+}
+
+const struct buffer *alias_owner(const struct buffer *buffer)
+{
+	if (buffer->scope == SCOPE_GLOBAL)
+		return alias_root(buffer);
+	return buffer->owner ? buffer->owner : buffer;
 }
 
 const struct buffer *alias_argument(const struct buffer *buffer)
@@ -28,9 +35,11 @@ const struct buffer *alias_argument(const struct buffer *buffer)
 	return base;
 }
 
+/* May another member of its type stand for it? */
 static bool is_rewritable(const struct buffer *buffer)
 {
-	return alias_argument(buffer) == buffer && dtype_equal(buffer->type, family_of(buffer)->type);
+	return alias_argument(buffer) == buffer &&
+	       (buffer->scope == SCOPE_SHARED || dtype_equal(buffer->type, alias_root(buffer)->type));
 }
 
 /* ---- which member stands for a family ---- */
@@ -73,10 +82,18 @@ static bool is_heavier(const struct weight *a, const struct weight *b)
 	       (a->operations == b->operations && a->copies > b->copies);
 }
 
-/* What the kernel says about the allocated buffer binds it: where it lies, what it collects. */
+/* What the kernel says about a member binds it: where it lies, what it collects. */
 static bool is_bound(const struct buffer *buffer)
 {
 	return buffer->annotation || buffer->map || buffer->is_reducer || buffer->scope == SCOPE_GLOBAL;
+}
+
+static bool stands_before(const struct weighing *weighing, const struct buffer *alias,
+                          const struct buffer *best)
+{
+	if (is_bound(best) || is_bound(alias))
+		return !is_bound(best);
+	return is_heavier(&weighing->weights[alias->id], &weighing->weights[best->id]);
 }
 
 /* Is each extent of `coarse` a product of extents of `fine` that stand side by side? */
@@ -102,7 +119,7 @@ static bool is_refined_by(const struct buffer *coarse, const struct buffer *fine
 static void choose_coarser(struct unalias *un, const struct buffer *best,
                            const struct buffer *alias)
 {
-	const struct buffer *base = family_of(alias);
+	const struct buffer *base = alias_root(alias);
 
 	if (is_refined_by(best, alias))
 		return;
@@ -115,7 +132,7 @@ static void choose_coarser(struct unalias *un, const struct buffer *best,
 static bool is_used(const struct use_list *uses, const struct buffer *buffer)
 {
 	for (uint32_t i = 0; i < uses->uses.n; i++)
-		if (uses->uses.p[i].buffer == buffer)
+		if (uses->uses.p[i].named == buffer)
 			return true;
 	return false;
 }
@@ -132,7 +149,7 @@ static bool choose_members(struct unalias *un, const struct launch *launch)
 
 	depend_block(&uses, (struct block *)(uintptr_t)&launch->body);
 	for (uint32_t i = 0; i < uses.uses.n; i++) {
-		const struct buffer *buffer = uses.uses.p[i].buffer;
+		const struct buffer *buffer = uses.uses.p[i].named;
 
 		any |= buffer->alias_of && is_rewritable(buffer);
 	}
@@ -142,14 +159,14 @@ static bool choose_members(struct unalias *un, const struct launch *launch)
 	un->is_torn = arena_array(arena, bool, n);
 	tile_walk((struct block *)(uintptr_t)&launch->body, weigh, &weighing);
 	for (uint32_t b = 0; b < n; b++) {
-		const struct buffer *alias = program->buffers.p[b], *base = family_of(alias), *best;
+		const struct buffer *alias = program->buffers.p[b], *base = alias_root(alias), *best;
 
 		if (alias == base || !is_rewritable(alias) || !is_used(&uses, alias))
 			continue;
 		best = un->representative[base->id] ? un->representative[base->id] : base;
 		if (alias->scope == SCOPE_FRAGMENT)
 			choose_coarser(un, best, alias);
-		else if (!is_bound(base) && is_heavier(&weighing.weights[b], &weighing.weights[best->id]))
+		else if (stands_before(&weighing, alias, best))
 			un->representative[base->id] = alias;
 	}
 	return true;
@@ -158,11 +175,13 @@ static bool choose_members(struct unalias *un, const struct launch *launch)
 /* The member that speaks for the buffer: often itself. */
 static const struct buffer *member_for(const struct unalias *un, const struct buffer *buffer)
 {
-	const struct buffer *base = family_of(buffer), *member = un->representative[base->id];
+	const struct buffer *base = alias_root(buffer), *member = un->representative[base->id];
 
-	if (!is_rewritable(buffer) || un->is_torn[base->id])
+	if (!member)
+		member = base;
+	if (!is_rewritable(buffer) || un->is_torn[base->id] || !dtype_equal(buffer->type, member->type))
 		return buffer;
-	return member ? member : base;
+	return member;
 }
 
 /* ---- indices ---- */
@@ -365,6 +384,20 @@ static struct block rewrite_block(const struct unalias *un, const struct block *
 	return out;
 }
 
+/* What the statements still name beside the member that stands for it. */
+static void set_owners(const struct unalias *un, const struct launch *launch)
+{
+	for (uint32_t b = 0; b < un->program->buffers.n; b++) {
+		struct buffer *buffer = un->program->buffers.p[b];
+		const struct buffer *base = alias_root(buffer), *member = un->representative[base->id];
+
+		if (!member)
+			member = base;
+		if (buffer->scope == SCOPE_SHARED && buffer->launch == launch->index)
+			buffer->owner = member != buffer ? member : NULL;
+	}
+}
+
 const struct launch *tile_unalias(struct tile_program *program, const struct launch *launch)
 {
 	struct unalias un = { .program = program, .pool = program->pool };
@@ -377,5 +410,6 @@ const struct launch *tile_unalias(struct tile_program *program, const struct lau
 	out = arena_new(program->cx->arena, struct launch);
 	*out = *launch;
 	out->body = rewrite_block(&un, &launch->body);
+	set_owners(&un, launch);
 	return out;
 }

@@ -65,6 +65,8 @@ struct buffer {
 	bool is_reducer;
 	enum reduce_kind reducer;
 	const struct buffer *alias_of; /* T.view, T.reshape: the buffer whose memory this is; or NULL */
+	/* Whose layout decides where this one's elements lie (alias.h); NULL: its own. */
+	const struct buffer *owner;
 	const struct expr *base; /* T.make_tensor: the address that it stands at; NULL: an argument */
 };
 /* Constant extent of dimension `dim`; -1 when it is symbolic. */

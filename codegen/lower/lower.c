@@ -6,6 +6,8 @@
  */
 #include "codegen/lower/lower_internal.h"
 
+#include "analyzer/tile/alias.h"
+
 #include <assert.h>
 
 const struct expr *lower_expr(struct lower *l, const struct expr *e)
@@ -349,6 +351,17 @@ static void make_shared(struct lower *l, const struct shared_place *place)
 		map_set(l->cx->arena, &l->workspace_of, place->workspace_of->id, shared);
 }
 
+/* Views of another type or shape stand in their owners' pieces. */
+static void share_views(struct lower *l, const struct tile_program *program)
+{
+	for (uint32_t i = 0; i < program->buffers.n; i++) {
+		const struct buffer *buffer = program->buffers.p[i];
+
+		if (buffer->scope == SCOPE_SHARED && l->solution->buffers[i].layout)
+			l->shared_of[i] = l->shared_of[alias_owner(buffer)->id];
+	}
+}
+
 static void make_params(struct lower *l, const struct tile_program *program)
 {
 	for (uint32_t i = 0; i < program->params.n; i++)
@@ -443,6 +456,7 @@ static struct warp_program *lower_any(const struct schedule *schedule, bool is_p
 	lower_open_launch(&l, solution->launch, program);
 	for (uint32_t i = 0; i < schedule->places.n; i++)
 		make_shared(&l, &schedule->places.p[i]);
+	share_views(&l, program);
 	l.warp->shared_bytes = schedule->shared_bytes;
 	l.hazards = arena_array(cx->arena, struct hazard, l.warp->shareds.n + 1);
 	lower_find_uniform(&l, solution->launch, n);

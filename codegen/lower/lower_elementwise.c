@@ -14,6 +14,8 @@
  */
 #include "codegen/lower/lower_internal.h"
 
+#include "analyzer/tile/alias.h"
+
 #include <assert.h>
 
 /* A load that sits in a temporary. */
@@ -464,7 +466,7 @@ static void forget(struct elem *e, const struct buffer *buffer)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < e->loaded.n; i++)
-		if (e->loaded.p[i].load->as.buffer != buffer)
+		if (alias_owner(e->loaded.p[i].load->as.buffer) != alias_owner(buffer))
 			e->loaded.p[n++] = e->loaded.p[i];
 	e->loaded.n = n;
 }

@@ -200,7 +200,7 @@ struct waddr lower_shared_addr(struct lower *l, const struct buffer *buffer,
                                const struct expr *offset)
 {
 	const struct wshared *shared = l->shared_of[buffer->id];
-	const struct expr *version = l->version_of[buffer->id];
+	const struct expr *version = l->version_of[alias_owner(buffer)->id];
 
 	assert(shared);
 	if (version)

@@ -20,6 +20,8 @@
  */
 #include "codegen/lower/lower_internal.h"
 
+#include "analyzer/tile/alias.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -156,7 +158,7 @@ static void set_versions(struct pipe *pipe, const struct expr *version)
 	for (uint32_t i = 0; i < pipe->pipeline->ops.n; i++) {
 		const struct pipeline_op *op = &pipe->pipeline->ops.p[i];
 		if (op->stage == 0)
-			pipe->l->version_of[op->stmt->as.op.as.copy.dst.buffer->id] = version;
+			pipe->l->version_of[alias_owner(op->stmt->as.op.as.copy.dst.buffer)->id] = version;
 	}
 }
 

@@ -25,4 +25,4 @@ check scores
 check scores G=2 M=32
 $TL emit aliases.tl --kernel tile.main --stage=solution
 $TL analyze aliases.tl --no-db --kernel torn.main
-$TL analyze aliases.tl --no-db --kernel widened.main
+check widened

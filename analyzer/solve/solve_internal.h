@@ -305,7 +305,7 @@ bool solve_find_tmas(struct solver *solver);
 void solve_tma(struct solver *solver, const struct stmt *stmt);
 /* Is the buffer filled or read by bulk copies? Can all of them, in this layout? */
 bool solve_tma_operand(const struct solver *solver, const struct buffer *buffer);
-bool solve_tma_takes(const struct solver *solver, const struct buffer *buffer,
+bool solve_tma_takes(struct solver *solver, const struct buffer *buffer,
                      const struct layout *layout);
 /* Annotated layouts that bulk copies cannot have: false with E0414. */
 bool solve_tma_annotated(struct solver *solver);

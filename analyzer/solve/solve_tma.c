@@ -12,6 +12,8 @@
  */
 #include "analyzer/solve/solve_internal.h"
 
+#include "analyzer/tile/alias.h"
+
 #include <inttypes.h>
 
 bool solve_need_hopper(struct solver *solver, const struct stmt *stmt)
@@ -230,19 +232,21 @@ void solve_tma(struct solver *solver, const struct stmt *stmt)
 bool solve_tma_operand(const struct solver *solver, const struct buffer *buffer)
 {
 	for (uint32_t i = 0; i < solver->tmas.n; i++)
-		if (solver->tmas.p[i].shared->buffer == buffer)
+		if (alias_owner(solver->tmas.p[i].shared->buffer) == buffer)
 			return true;
 	return false;
 }
 
-bool solve_tma_takes(const struct solver *solver, const struct buffer *buffer,
+bool solve_tma_takes(struct solver *solver, const struct buffer *buffer,
                      const struct layout *layout)
 {
 	struct tma_box box;
 
 	for (uint32_t i = 0; i < solver->tmas.n; i++)
-		if (solver->tmas.p[i].shared->buffer == buffer &&
-		    why_not_layout(solver, &solver->tmas.p[i], layout, &box))
+		if (alias_owner(solver->tmas.p[i].shared->buffer) == buffer &&
+		    why_not_layout(solver, &solver->tmas.p[i],
+		                   solve_view_layout(solver, solver->tmas.p[i].shared->buffer, layout),
+		                   &box))
 			return false;
 	return true;
 }
@@ -253,9 +257,14 @@ bool solve_tma_annotated(struct solver *solver)
 
 	for (uint32_t i = 0; i < solver->tmas.n; i++) {
 		const struct tma_use *use = &solver->tmas.p[i];
-		const struct constraint *annotated = solver->annotated[use->shared->buffer->id];
+		const struct buffer *buffer = use->shared->buffer;
+		const struct constraint *annotated = solver->annotated[alias_owner(buffer)->id];
 		struct tma_box box;
-		const char *why = annotated ? why_not_layout(solver, use, annotated->layout, &box) : NULL;
+		const char *why = NULL;
+
+		if (annotated)
+			why = why_not_layout(solver, use, solve_view_layout(solver, buffer, annotated->layout),
+			                     &box);
 
 		if (why)
 			ok = refuse(solver, use,

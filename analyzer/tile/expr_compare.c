@@ -3,7 +3,8 @@
  *
  * A comparison of signed integers is decided by the range of the difference; else it gets one form:
  * common terms cancel, coefficients lose their common divisor, positive terms stand left, negative
- * ones right. 4*x + 3 < 4*y + 16  ->  x < y + 4;   3 - x <= 0  ->  x >= 3.
+ * ones right; what cannot decide is dropped. 4*x + 3 < 4*y + 16  ->  x < y + 4;   3 - x <= 0  ->
+ * x >= 3;   8*x + part < 96 with 0 <= part < 8  ->  x < 12.
  */
 #include "analyzer/tile/expr_internal.h"
 
@@ -117,6 +118,34 @@ static const struct expr *less_than_zero(struct expr_pool *pool, struct sum *sum
 	return left && right ? expr_raw_binary(pool, op, left, right) : NULL;
 }
 
+/*
+ * What stays within one multiple of a coefficient cannot decide: g*A + b < 0 with 0 <= b < g is
+ * A < 0, so part + 8*step < 96 with 0 <= part < 8 is step < 12. The largest such g.
+ */
+static void drop_low_terms(struct sum *sum)
+{
+	int64_t below = INT64_MAX;
+
+	for (;;) {
+		struct sum_split split;
+		int64_t factor = 1;
+
+		for (uint32_t i = 0; i < sum->n; i++) {
+			int64_t size = sum->terms[i].coefficient < 0 ? -sum->terms[i].coefficient
+			                                             : sum->terms[i].coefficient;
+			if (size < below && size > factor)
+				factor = size;
+		}
+		if (factor == 1)
+			return;
+		if (sum_split_by(sum, factor, &split) && split.high.n > 0) {
+			*sum = split.high;
+			return;
+		}
+		below = factor;
+	}
+}
+
 /* a < b, or a <= b as a - b < 1. */
 static const struct expr *compare_order(struct expr_pool *pool, enum binary_op op,
                                         const struct expr *a, const struct expr *b)
@@ -130,8 +159,10 @@ static const struct expr *compare_order(struct expr_pool *pool, enum binary_op o
 		return expr_bool(pool, true);
 	if (bounds.min >= slack)
 		return expr_bool(pool, false);
-	if (difference(pool, a, b, &sum) && sum.n > 0 && sum_add_int(&sum, -slack))
+	if (difference(pool, a, b, &sum) && sum.n > 0 && sum_add_int(&sum, -slack)) {
+		drop_low_terms(&sum);
 		result = less_than_zero(pool, &sum);
+	}
 	return result ? result : expr_raw_binary(pool, op, a, b);
 }
 
@@ -231,25 +262,86 @@ static bool chain_holds(const struct expr *chain, enum binary_op op, const struc
 	return chain == e;
 }
 
+/* Does x < 24 hold only where x < 32 does? Of comparisons with constants. */
+static bool implies(const struct expr *strong, const struct expr *weak)
+{
+	int64_t a, b;
+
+	if (strong->kind != EXPR_BINARY || weak->kind != EXPR_BINARY ||
+	    strong->as.binary != weak->as.binary || strong->args[0] != weak->args[0] ||
+	    strong->args[0]->type.kind != TYPE_INT || !expr_is_int(strong->args[1], &a) ||
+	    !expr_is_int(weak->args[1], &b))
+		return false;
+	return strong->as.binary == BIN_LT ? a <= b : strong->as.binary == BIN_GE && a >= b;
+}
+
+/* The operand of the chain that `e` makes idle: in `and` one that e implies, in `or` one that
+ * implies e. NULL when there is none. */
+static const struct expr *chain_idle(const struct expr *chain, enum binary_op op,
+                                     const struct expr *e)
+{
+	for (;; chain = chain->args[0]) {
+		bool inner = expr_is_int_binary(chain, op);
+		const struct expr *operand = inner ? chain->args[1] : chain;
+
+		if (op == BIN_AND ? implies(e, operand) : implies(operand, e))
+			return operand;
+		if (!inner)
+			return NULL;
+	}
+}
+
+/* Is `e` idle behind the chain? */
+static bool is_idle(const struct expr *chain, enum binary_op op, const struct expr *e)
+{
+	for (;; chain = chain->args[0]) {
+		bool inner = expr_is_int_binary(chain, op);
+		const struct expr *operand = inner ? chain->args[1] : chain;
+
+		if (op == BIN_AND ? implies(operand, e) : implies(e, operand))
+			return true;
+		if (!inner)
+			return false;
+	}
+}
+
+/* The chain with one of its operands replaced. */
+static const struct expr *chain_replace(struct expr_pool *pool, const struct expr *chain,
+                                        const struct expr *operand, const struct expr *by)
+{
+	if (chain == operand)
+		return by;
+	if (chain->args[1] == operand)
+		return make_logic(pool, chain->as.binary, chain->args[0], by);
+	return make_logic(pool, chain->as.binary, chain_replace(pool, chain->args[0], operand, by),
+	                  chain->args[1]);
+}
+
 /*
  * Operands keep their order, since the left one may guard the right one (i < n and a[i] > 0).
- * Chains lean left; an operand that the chain has already is dropped, its negation decides.
+ * Chains lean left; an operand that the chain has already is dropped, its negation decides; of
+ * x < 24 and x < 32 the first stays, in the place of the one that came first.
  */
 const struct expr *make_logic(struct expr_pool *pool, enum binary_op op, const struct expr *a,
                               const struct expr *b)
 {
 	bool absorbing = op == BIN_OR;
+	const struct expr *idle;
 	int64_t value;
+
 	if (expr_is_int(a, &value))
 		return (value != 0) == absorbing ? a : b;
 	if (expr_is_int(b, &value))
 		return (value != 0) == absorbing ? b : a;
 	if (expr_is_int_binary(b, op))
 		return make_logic(pool, op, make_logic(pool, op, a, b->args[0]), b->args[1]);
-	if (chain_holds(a, op, b))
+	if (chain_holds(a, op, b) || is_idle(a, op, b))
 		return a;
 	if (chain_holds(a, op, make_not(pool, b)))
 		return expr_bool(pool, absorbing);
+	idle = chain_idle(a, op, b);
+	if (idle)
+		return chain_replace(pool, a, idle, b);
 	return expr_raw_binary(pool, op, a, b);
 }
 

@@ -24,6 +24,7 @@ static bool is_tile_only(enum op_kind kind)
 	case OP_reduce:
 	case OP_scan:
 	case OP_finalize_reducer:
+	CASES_OF_STAGED_OPS:
 	case N_OP_KINDS:
 		return false;
 	}

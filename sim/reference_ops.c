@@ -100,6 +100,71 @@ static void run_copy(struct ref *ref, const struct op_copy *op)
 			ref_store(dst->buffer, dst->at[i], element(src, i), src->buffer->is_float);
 }
 
+/* dst[j, i] = src[i, j]: both lists are in row-major order. */
+static void run_transpose(struct ref *ref, const struct op_transpose *op)
+{
+	const struct ref_elems *src = gather(ref, &op->src, 0), *dst = gather(ref, &op->dst, 1);
+	int64_t columns = op->dst.extent[op->dst.buffer->rank - 1], rows;
+
+	if (!src || !dst)
+		return;
+	assert(src->n == dst->n && columns > 0);
+	rows = dst->n / columns;
+	for (int64_t i = 0; i < dst->n; i++)
+		if (dst->at[i] >= 0)
+			ref_store(dst->buffer, dst->at[i], element(src, i % columns * rows + i / columns),
+			          src->buffer->is_float);
+}
+
+/* One element of a convolution's matrix: 0 in the padding and behind the last window. */
+static union cell im2col_element(const struct ref_buffer *image, const struct op_im2col *op,
+                                 const int64_t *min, int64_t position, int64_t tap)
+{
+	int64_t step = op->dilation * (op->kernel - 1) + 1;
+	int64_t rows = (image->shape[1] + 2 * op->pad - step) / op->stride + 1;
+	int64_t columns = (image->shape[2] + 2 * op->pad - step) / op->stride + 1;
+	int64_t channel = tap % image->shape[3], kx = tap / image->shape[3] % op->kernel;
+	int64_t ky = tap / image->shape[3] / op->kernel;
+	int64_t at[4] = { position / columns / rows,
+		              position / columns % rows * op->stride + ky * op->dilation - op->pad,
+		              position % columns * op->stride + kx * op->dilation - op->pad, channel };
+	int64_t offset = 0;
+
+	if (position < 0 || tap < 0 || ky >= op->kernel)
+		return (union cell){ .i = 0 };
+	for (uint32_t d = 0; d < 4; d++) {
+		int64_t i = at[d] + min[d];
+		if (i < 0 || i >= image->shape[d])
+			return (union cell){ .i = 0 };
+		offset += i * image->strides[d];
+	}
+	return image->cells[image->places ? image->places[offset] : offset];
+}
+
+static void run_im2col(struct ref *ref, const struct op_im2col *op)
+{
+	const struct ref_buffer *image = &ref->buffers[op->src.buffer->id];
+	const struct ref_elems *dst = gather(ref, &op->dst, 0);
+	const struct expr *scalars[6] = { op->nhw_step,   op->c_step,     op->src.min[0],
+		                              op->src.min[1], op->src.min[2], op->src.min[3] };
+	int64_t columns = op->dst.extent[op->dst.buffer->rank - 1], values[6];
+	int64_t rows = op->dst.extent[op->dst.buffer->rank - 2];
+
+	for (int i = 0; i < 6; i++) {
+		struct lanes lanes = lane_eval_run(ref->eval, scalars[i]);
+		union cell cell;
+		if (!ref_agreed(ref, &lanes, "a step", &cell))
+			return;
+		values[i] = cell.i;
+	}
+	for (int64_t i = 0; dst && i < dst->n; i++)
+		if (dst->at[i] >= 0)
+			ref_store(dst->buffer, dst->at[i],
+			          im2col_element(image, op, &values[2], values[0] * rows + i / columns % rows,
+			                         values[1] * columns + i % columns),
+			          image->is_float);
+}
+
 static void run_fill(struct ref *ref, const struct op_fill *op)
 {
 	const struct ref_elems *dst = gather(ref, &op->dst, 0);
@@ -377,6 +442,16 @@ void ref_op(struct ref *ref, const struct op *op)
 		run_scan(ref, &op->as.scan);
 		break;
 	case OP_finalize_reducer: /* a tile's elements are whole at all times */
+		break;
+	case OP_transpose:
+		run_transpose(ref, &op->as.transpose);
+		break;
+	case OP_im2col:
+		run_im2col(ref, &op->as.im2col);
+		break;
+	case OP_async_copy:
+		run_copy(ref,
+		         &(struct op_copy){ .src = op->as.async_copy.src, .dst = op->as.async_copy.dst });
 		break;
 	case OP_tma_copy:
 	case OP_wgmma_gemm:

@@ -37,6 +37,7 @@ static const struct builtin rows[] = {
 	HINT("annotate_compile_flags"),
 	HINT("annotate_pass_configs"),
 	HINT("annotate_restrict_buffers"),
+	HINT("annotate_ws_schedule"),
 	HINT("func_attr"),
 	HINT("sblock_attr"),
 	HINT("block_attr"),

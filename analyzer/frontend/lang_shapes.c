@@ -52,6 +52,18 @@ static const char *nearest_lang_name(struct eval *ev, const char *name)
 	return nearest_name(name, names.p, names.n);
 }
 
+/* What T.annotate_ws_schedule is told: who copies and who computes, which changes no value. */
+static bool is_schedule_word(const char *text)
+{
+	static const char *const words[] = { "WSID",    "WSPipeline", "WSRole",    "WSSchedule",
+		                                 "WSScope", "WSSync",     "WSSyncKind" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strcmp(text, words[i]) == 0)
+			return true;
+	return false;
+}
+
 /*
  * Supported functions were looked up before; here are types, policies, and what is known but not
  * supported.
@@ -73,7 +85,7 @@ struct value lang_attribute(struct eval *ev, sym_t name, struct span span)
 		text = "handle";
 	if (dtype_parse(str_of(text), &type))
 		return (struct value){ .kind = V_DTYPE, .as.dtype = type };
-	if (strcmp(text, "prim_func") == 0 || strcmp(text, "macro") == 0)
+	if (strcmp(text, "prim_func") == 0 || strcmp(text, "macro") == 0 || is_schedule_word(text))
 		return ev_opaque(ev, span, text);
 	if (is_known_name(text))
 		return ev_error(ev, DIAG_E0204, span, "T.%s is known, but not supported yet", text);

@@ -35,6 +35,11 @@ void depend_expr(struct use_list *list, const struct stmt *stmt, const struct ex
 		expr_walk(e, visit_load, &visit);
 }
 
+const struct expr *region_index_expr(const struct region *region, uint32_t d)
+{
+	return region->gather ? region->gather->index[d] : region->min[d];
+}
+
 static void depend_op(struct use_list *list, struct stmt *stmt)
 {
 	struct op *op = &stmt->as.op;
@@ -53,7 +58,7 @@ static void depend_op(struct use_list *list, struct stmt *stmt)
 		if (!region->buffer)
 			continue;
 		for (uint32_t d = 0; d < region->buffer->rank; d++)
-			depend_expr(list, stmt, region->min[d]);
+			depend_expr(list, stmt, region_index_expr(region, d));
 		add_use(list, stmt, region->buffer, role != ROLE_WRITE, role != ROLE_READ);
 	}
 }

@@ -22,6 +22,8 @@ struct use_list {
 	vec_of(struct buffer_use) uses;
 };
 
+/* Where a region begins along dimension `d`; of one that is gathered the index of each element. */
+const struct expr *region_index_expr(const struct region *region, uint32_t d);
 /* Appends the uses of a statement, itself and all that is nested in it, in program order. */
 void depend_stmt(struct use_list *list, struct stmt *stmt);
 /* The same for every statement of a block. */

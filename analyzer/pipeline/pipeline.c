@@ -66,10 +66,10 @@ static bool address_depends(struct schedule_pass *pass, const struct region *reg
 	struct use_list loads = { .arena = pass->cx->arena };
 
 	for (uint32_t d = 0; d < region->buffer->rank; d++) {
-		depend_expr(&loads, NULL, region->min[d]);
+		depend_expr(&loads, NULL, region_index_expr(region, d));
 		for (uint32_t i = 0; i < loop->body.stmts.n; i++) {
 			const struct stmt *stmt = loop->body.stmts.p[i];
-			if (stmt->kind == STMT_LET && expr_uses(region->min[d], stmt->as.let.var))
+			if (stmt->kind == STMT_LET && expr_uses(region_index_expr(region, d), stmt->as.let.var))
 				return true;
 		}
 	}

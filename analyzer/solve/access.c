@@ -639,22 +639,37 @@ static void region_index(struct access_space *space, const struct region *region
 	}
 }
 
+static void gather_index(struct access_space *space, const struct region *region,
+                         const struct copy_space *copy, const struct expr **index)
+{
+	const struct gather *gather = region->gather;
+	const struct expr *values[MAX_RANK];
+
+	for (uint32_t i = 0; i < gather->n_vars; i++)
+		values[i] = expr_of_var(space->pool, copy->vars[i]);
+	for (uint32_t d = 0; d < region->buffer->rank; d++)
+		index[d] = access_substitute(space, gather->index[d], gather->vars, values, gather->n_vars);
+}
+
 bool access_copy_space(struct access_space *space, const struct op_copy *copy,
                        struct copy_space *out)
 {
-	uint32_t src[MAX_RANK], dst[MAX_RANK];
-	uint32_t n = wide_dims(&copy->src, src);
+	const struct gather *gather = copy->src.gather;
+	uint32_t src[MAX_RANK], dst[MAX_RANK], n = wide_dims(&copy->dst, dst);
 
-	if (n != wide_dims(&copy->dst, dst))
+	if (gather ? gather->n_vars != n : wide_dims(&copy->src, src) != n)
 		return false;
 	*out = (struct copy_space){ .rank = n ? n : 1, .shape = { 1 } };
 	for (uint32_t d = 0; d < n; d++) {
-		if (copy->src.extent[src[d]] != copy->dst.extent[dst[d]])
+		if (!gather && copy->src.extent[src[d]] != copy->dst.extent[dst[d]])
 			return false;
 		out->shape[d] = copy->dst.extent[dst[d]];
 	}
 	access_index_vars(space, out->rank, out->shape, out->vars);
-	region_index(space, &copy->src, out, out->src_index);
+	if (gather)
+		gather_index(space, &copy->src, out, out->src_index);
+	else
+		region_index(space, &copy->src, out, out->src_index);
 	region_index(space, &copy->dst, out, out->dst_index);
 	return true;
 }

@@ -243,6 +243,7 @@ int64_t shuffle_values(const int16_t *words, int64_t n, bool *has_none);
 /*
  * The iteration space of a copy: its dimensions of extent > 1 (at least one), in order, as loop
  * variables; `src_index` and `dst_index` give both sides' indices in them (region mins included).
+ * Of a source that is gathered `src_index` is what the gather says.
  */
 struct copy_space {
 	uint32_t rank;

@@ -551,14 +551,12 @@ static bool collect_op(struct solver *solver, const struct stmt *stmt, int64_t w
 	case OP_evaluate:
 		/* Nothing in them has a layout that could be chosen. */
 		return true;
-	case OP_transpose:
-	case OP_im2col:
-	case OP_async_copy:
 	case OP_gemm_sp:
 		diag_report(&solver->cx->diags, DIAG_E0640, stmt->span,
 		            "%s is known, but not supported yet for this target",
 		            op_title(solver->program->cx, op));
 		return false;
+	CASES_OF_STAGED_OPS:
 	case N_OP_KINDS:
 		break;
 	}

@@ -258,6 +258,30 @@ static bool check_accumulator(struct solver *solver, const struct stmt *stmt,
 	return true;
 }
 
+/* Which targets have an instruction for float8 operands, and which of them solve the launch. */
+static void help_float8(struct solver *solver, const struct op_gemm *gemm)
+{
+	const struct target *first = NULL;
+	enum mma_shape shape;
+
+	if (gemm->c.buffer->type.bits != 32) {
+		diag_help(&solver->cx->diags, "float8 operands need a float32 accumulator");
+		return;
+	}
+	for (const struct target *t = target_all(); t->name && !first; t++)
+		if (find_shape(t, gemm, &shape))
+			first = t;
+	if (!first)
+		return;
+	diag_help(&solver->cx->diags, "mma.sync takes float8 operands from %s on", first->name);
+	for (const struct target *t = first; t->name && !solver->trial; t++) {
+		struct trial trial = { .strict = solver->options.strict, .target = t };
+
+		if ((t == first || t->has_wgmma) && solve_trial(solver, &trial))
+			diag_help(&solver->cx->diags, "--target %s solves it", t->name);
+	}
+}
+
 static bool check_types(struct solver *solver, const struct stmt *stmt, const struct op_gemm *gemm,
                         enum mma_shape *shape)
 {
@@ -279,8 +303,7 @@ static bool check_types(struct solver *solver, const struct stmt *stmt, const st
 	else if (type.kind == TYPE_INT || type.kind == TYPE_UINT)
 		diag_help(&solver->cx->diags, "int8 or uint8 operands need an int32 accumulator");
 	else if (type.kind == TYPE_FLOAT8_E4M3 || type.kind == TYPE_FLOAT8_E5M2)
-		diag_help(&solver->cx->diags,
-		          "float8 operands need sm_89 or later and a float32 accumulator");
+		help_float8(solver, gemm);
 	else
 		diag_help(&solver->cx->diags,
 		          "use float16 or bfloat16 operands with a float32 accumulator");

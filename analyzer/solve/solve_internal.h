@@ -147,6 +147,7 @@ struct trial {
 	enum gemm_policy policy;
 	struct buffer *shared;            /* a fragment that is put into shared memory; NULL: none */
 	const struct buffer *unannotated; /* its T.annotate_layout is left out; NULL: none */
+	const struct target *target;      /* another one; NULL: the same */
 	bool strict;
 };
 

@@ -225,6 +225,7 @@ static void print_plan(struct buf *out, const struct solution *solution,
 		print_tma(out, &plan->as.tma);
 		break;
 	CASES_OF_TILE_ONLY_OPS:
+	CASES_OF_STAGED_OPS:
 	case N_OP_KINDS:
 		break;
 	}
@@ -344,6 +345,7 @@ static bool verify_plan(const struct solution *solution, const struct stmt_plan 
 	case OP_tma_copy:
 		return plan->as.tma.box.inner > 0 || wrong(solution, stmt->span, "a bulk copy has no box");
 	CASES_OF_TILE_ONLY_OPS:
+	CASES_OF_STAGED_OPS:
 	case N_OP_KINDS:
 		break;
 	}

@@ -24,8 +24,6 @@ static bool check_buffer(struct solver *solver, const struct buffer *buffer)
 		return true;
 	if (buffer->alias_of)
 		return true;
-	if (buffer->base)
-		return refuse(solver, buffer, "is a tensor at an address (T.make_tensor)");
 	if (!place_is_known(solver->pool, buffer))
 		return refuse(solver, buffer, "has an annotated layout whose extents depend on symbols");
 	if (buffer->type.kind != TYPE_BOOL && dtype_bits(buffer->type) < 8)

@@ -130,6 +130,129 @@ static void stage_scan(struct staging *st)
 		add_copy(st, op.dst, dst);
 }
 
+/* A variable for each dimension of the target that has more than one element. */
+static struct gather *new_gather(struct staging *st, const struct region *dst,
+                                 const struct expr **at)
+{
+	struct cx *cx = st->program->cx;
+	struct gather *gather = arena_new(cx->arena, struct gather);
+
+	for (uint32_t d = 0; d < dst->buffer->rank; d++) {
+		struct var *var;
+
+		at[d] = expr_int(st->program->pool, 0);
+		if (dst->extent[d] == 1)
+			continue;
+		var = expr_new_var(st->program->pool, VAR_LOOP,
+		                   intern_text(cx->names, arena_printf(cx->arena, "g%u", d)), DTYPE_I32);
+		var->min = 0;
+		var->max = dst->extent[d] - 1;
+		at[d] = expr_of_var(st->program->pool, var);
+		gather->vars[gather->n_vars++] = var;
+	}
+	return gather;
+}
+
+/* The copy into `dst` of gathered elements of src. */
+static void add_gather(struct staging *st, struct region src, const struct gather *gather,
+                       struct region dst)
+{
+	for (uint32_t d = 0; d < src.buffer->rank; d++)
+		src.extent[d] = 1;
+	src.gather = gather;
+	add_same(st)->as.op = (struct op){ .kind = OP_copy, .as.copy = { .src = src, .dst = dst } };
+}
+
+/* dst[.., j, .., i, ..] = src[.., i, .., j, ..] */
+static void stage_transpose(struct staging *st)
+{
+	struct op_transpose op = st->stmt->as.op.as.transpose;
+	const struct expr *at[MAX_RANK];
+	struct gather *gather = new_gather(st, &op.dst, at);
+	uint32_t n = gather->n_vars;
+
+	for (uint32_t d = 0; d < op.src.buffer->rank; d++) {
+		gather->index[d] = op.src.min[d];
+		if (op.src.extent[d] > 1 && n > 0)
+			gather->index[d] = expr_add(st->program->pool, op.src.min[d],
+			                            expr_of_var(st->program->pool, gather->vars[--n]));
+	}
+	add_gather(st, op.src, gather, op.dst);
+}
+
+static const struct expr *divided(struct staging *st, const struct expr *a, const struct expr *b)
+{
+	return expr_binary(st->program->pool, BIN_FLOORDIV, a, b);
+}
+
+static const struct expr *rest_of(struct staging *st, const struct expr *a, const struct expr *b)
+{
+	return expr_binary(st->program->pool, BIN_FLOORMOD, a, b);
+}
+
+static const struct expr *product(struct staging *st, const struct expr *a, const struct expr *b)
+{
+	return expr_binary(st->program->pool, BIN_MUL, a, b);
+}
+
+/* Positions that the window takes along an image's dimension `d`. */
+static const struct expr *n_positions(struct staging *st, const struct op_im2col *op, uint32_t d)
+{
+	struct expr_pool *pool = st->program->pool;
+	int64_t more = 2 * op->pad - op->dilation * (op->kernel - 1) - 1;
+
+	return expr_add_int(
+		pool, expr_div_int(pool, expr_add_int(pool, op->src.buffer->shape[d], more), op->stride),
+		1);
+}
+
+/*
+ * Row p of the matrix is the window at position p (batch, y, x), column t its element (window row,
+ * window column, channel). Elements in the padding are outside of the image, as are columns behind
+ * the window's last, whose batch does not exist: a copy makes them zero.
+ */
+static void stage_im2col(struct staging *st)
+{
+	struct op_im2col op = st->stmt->as.op.as.im2col;
+	const struct expr *at[MAX_RANK], *rows, *columns, *position, *tap, *window, *channels;
+	struct expr_pool *pool = st->program->pool;
+	struct gather *gather = new_gather(st, &op.dst, at);
+	uint32_t last = op.dst.buffer->rank - 1;
+
+	rows = n_positions(st, &op, 1);
+	columns = n_positions(st, &op, 2);
+	channels = op.src.buffer->shape[3];
+	position =
+		expr_add(pool, expr_mul_int(pool, op.nhw_step, op.dst.extent[last - 1]), at[last - 1]);
+	tap = expr_add(pool, expr_mul_int(pool, op.c_step, op.dst.extent[last]), at[last]);
+	window = divided(st, tap, channels);
+	gather->index[0] =
+		expr_add(pool, divided(st, position, product(st, rows, columns)),
+	             product(st, divided(st, window, expr_int(pool, op.kernel * op.kernel)),
+	                     op.src.buffer->shape[0]));
+	gather->index[1] = expr_add(
+		pool, expr_mul_int(pool, rest_of(st, divided(st, position, columns), rows), op.stride),
+		expr_add_int(pool, expr_mul_int(pool, expr_div_int(pool, window, op.kernel), op.dilation),
+	                 -op.pad));
+	gather->index[2] = expr_add(
+		pool, expr_mul_int(pool, rest_of(st, position, columns), op.stride),
+		expr_add_int(pool, expr_mul_int(pool, expr_mod_int(pool, window, op.kernel), op.dilation),
+	                 -op.pad));
+	gather->index[3] = rest_of(st, tap, channels);
+	for (uint32_t d = 0; d < 4; d++)
+		gather->index[d] = expr_add(pool, gather->index[d], op.src.min[d]);
+	add_gather(st, op.src, gather, op.dst);
+}
+
+/* The kernel waits for it later than a copy does: that is allowed. */
+static void stage_async_copy(struct staging *st)
+{
+	struct op_async_copy op = st->stmt->as.op.as.async_copy;
+
+	add_same(st)->as.op =
+		(struct op){ .kind = OP_copy, .as.copy = { .src = op.src, .dst = op.dst } };
+}
+
 static bool has_local(const struct region *a, const struct region *b)
 {
 	return a->buffer->scope == SCOPE_LOCAL || b->buffer->scope == SCOPE_LOCAL;
@@ -142,6 +265,9 @@ static bool wants_staging(const struct stmt *stmt)
 
 	if (stmt->kind != STMT_OP)
 		return false;
+	if (stmt->as.op.kind == OP_transpose || stmt->as.op.kind == OP_im2col ||
+	    stmt->as.op.kind == OP_async_copy)
+		return true;
 	if (stmt->as.op.kind == OP_reduce)
 		return !has_local(&reduce->src, &reduce->dst) &&
 		       (!is_whole_fragment(&reduce->src) || !is_whole_fragment(&reduce->dst));
@@ -220,8 +346,14 @@ static struct block stage_block(struct staging *st, const struct block *block)
 		st->out = &out;
 		if (stmt->as.op.kind == OP_reduce)
 			stage_reduce(st);
-		else
+		else if (stmt->as.op.kind == OP_scan)
 			stage_scan(st);
+		else if (stmt->as.op.kind == OP_transpose)
+			stage_transpose(st);
+		else if (stmt->as.op.kind == OP_im2col)
+			stage_im2col(st);
+		else
+			stage_async_copy(st);
 	}
 	return out;
 }

@@ -10,10 +10,11 @@
 /*
  * The launch without break and continue (exits.h), and with every T.reduce and scan on whole
  * fragments: what stands in shared memory, or is part of a fragment, is copied into a fragment of
- * the region's extents, made for it, and back; then tile_unalias. The result is `launch` itself
- * when there is nothing to do; else a launch whose statements are those of `launch` where they did
- * not change (with their ids) and new ones at the end of the program's numbers. It is made once and
- * remembered in launch->staged.
+ * the region's extents, made for it, and back. T.transpose, T.im2col and T.async_copy become
+ * copies, some with a gather. Then tile_unalias. The result is `launch` itself when there is
+ * nothing to do; else a launch whose statements are those of `launch` where they did not change
+ * (with their ids) and new ones at the end of the program's numbers. It is made once and remembered
+ * in launch->staged.
  */
 const struct launch *tile_stage(struct tile_program *program, const struct launch *launch);
 

@@ -74,11 +74,22 @@ int64_t buffer_extent(const struct buffer *buffer, uint32_t dim);
 /* Product of the extents; -1 when symbolic or over int64. */
 int64_t buffer_n_elems(const struct buffer *buffer);
 
+/*
+ * The source of a staged copy whose elements do not form a box: the index of the element that goes
+ * to position `vars` of the target's dimensions of extent > 1, in order.
+ */
+struct gather {
+	uint32_t n_vars;
+	const struct var *vars[MAX_RANK];
+	const struct expr *index[MAX_RANK];
+};
+
 /* A box of a buffer: one min and one extent a dimension. Extents are constants in all tile ops. */
 struct region {
 	const struct buffer *buffer; /* NULL: absent operand */
 	const struct expr *min[MAX_RANK];
 	int64_t extent[MAX_RANK];
+	const struct gather *gather; /* NULL: a box */
 	struct span span;
 };
 
@@ -158,15 +169,17 @@ static inline bool op_is_gemm(const struct op *op)
  */
 /* clang-format off */
 #define CASES_OF_TILE_ONLY_OPS \
-	case OP_transpose: \
-	case OP_im2col: \
-	case OP_async_copy: \
 	case OP_gemm_sp: \
 	case OP_barrier_init: \
 	case OP_barrier_arrive: \
 	case OP_barrier_expect_tx: \
 	case OP_barrier_wait: \
 	case OP_evaluate
+/* Ops that a staged launch has no more (stage.h): the solver and all behind it never see them. */
+#define CASES_OF_STAGED_OPS \
+	case OP_transpose: \
+	case OP_im2col: \
+	case OP_async_copy
 /* clang-format on */
 
 /* The table at run time. */

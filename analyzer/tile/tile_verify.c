@@ -427,6 +427,25 @@ static void check_value(struct verifier *vf, const struct expr *value, struct sp
 		FAIL(vf, DIAG_E0310, span, "the operation misses an operand");
 }
 
+/* An image of four dimensions, a tile of two. */
+static void check_im2col(struct verifier *vf, const struct stmt *stmt)
+{
+	const struct op_im2col *op = &stmt->as.op.as.im2col;
+
+	check_value(vf, op->nhw_step, stmt->span);
+	check_value(vf, op->c_step, stmt->span);
+	need_scope(vf, &op->src, IN_GLOBAL, "im2col reads global memory");
+	need_scope(vf, &op->dst, IN_SHARED, "im2col writes shared memory");
+	if (op->src.buffer->rank != 4 || op->dst.buffer->rank < 2)
+		FAIL(vf, DIAG_E0303, stmt->span,
+		     "im2col takes an image (batch, height, width, channels) and a tile of two dimensions");
+	if (op->kernel < 1 || op->stride < 1 || op->dilation < 1 || op->pad < 0)
+		FAIL(vf, DIAG_E0310, stmt->span,
+		     "a window of %lld, stride %lld, dilation %lld and padding %lld is none",
+		     (long long)op->kernel, (long long)op->stride, (long long)op->dilation,
+		     (long long)op->pad);
+}
+
 /* Regions first, then what the op itself asks for. */
 static void check_op(struct verifier *vf, struct stmt *stmt)
 {
@@ -461,7 +480,7 @@ static void check_op(struct verifier *vf, struct stmt *stmt)
 		check_transpose(vf, stmt);
 		break;
 	case OP_im2col:
-		need_scope(vf, &stmt->as.op.as.im2col.dst, IN_SHARED, "im2col writes shared memory");
+		check_im2col(vf, stmt);
 		break;
 	case OP_tma_copy:
 		check_bulk_copy(vf, &stmt->as.op.as.tma_copy.src, &stmt->as.op.as.tma_copy.dst);

@@ -46,6 +46,7 @@ static void lower_op(struct lower *l, struct stmt *stmt)
 		lower_error(l, "%s is known, but not supported yet for this target",
 		            op_title(l->cx, &stmt->as.op));
 		return;
+	CASES_OF_STAGED_OPS:
 	case N_OP_KINDS:
 		break;
 	}
@@ -263,6 +264,24 @@ static void leave_out(struct lower *l, const struct lower *before, uint32_t n_no
 	l->left_out = true;
 }
 
+/* What a statement reads or writes at an address that is data has no code yet. */
+static bool is_addressed(struct lower *l, struct stmt *stmt)
+{
+	struct use_list uses = { .arena = l->cx->arena };
+
+	depend_stmt(&uses, stmt);
+	for (uint32_t i = 0; i < uses.uses.n; i++) {
+		const struct buffer *buffer = uses.uses.p[i].buffer;
+
+		if (!buffer->base)
+			continue;
+		lower_error(l, "%s stands at an address that the kernel reads (T.make_tensor)",
+		            sym_text(l->cx->names, buffer->name));
+		return true;
+	}
+	return false;
+}
+
 /* Conversions of what stands in the head of a block are no matter of its body. */
 static bool is_block(const struct stmt *stmt)
 {
@@ -281,7 +300,7 @@ void lower_stmt(struct lower *l, struct stmt *stmt)
 	role.block = NULL;
 	if (is_block(stmt)) {
 		lower_kind(l, stmt);
-	} else {
+	} else if (!is_addressed(l, stmt)) {
 		if (lower_role_begin(l, stmt, &role) && lower_convert_begin(l, stmt, &converted))
 			lower_kind(l, stmt);
 		lower_convert_end(l, stmt, &converted);

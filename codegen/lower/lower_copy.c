@@ -85,13 +85,25 @@ static void lower_async(struct lower *l, const struct op_copy *copy, const struc
 	lower_did(l, l->shared_of[copy->dst.buffer->id], false, false, true);
 }
 
+static const struct gather *resolve_gather(struct lower *l, const struct region *region)
+{
+	struct gather *out = arena_new(l->cx->arena, struct gather);
+
+	*out = *region->gather;
+	for (uint32_t d = 0; d < region->buffer->rank; d++)
+		out->index[d] = lower_scalar(l, region->gather->index[d]);
+	return out;
+}
+
 /* The op with its region positions in the warp program's variables. */
 static struct op_copy resolve(struct lower *l, const struct op_copy *copy)
 {
 	struct op_copy out = *copy;
 
-	for (uint32_t d = 0; d < copy->src.buffer->rank; d++)
+	for (uint32_t d = 0; d < copy->src.buffer->rank && !copy->src.gather; d++)
 		out.src.min[d] = lower_scalar(l, copy->src.min[d]);
+	if (copy->src.gather)
+		out.src.gather = resolve_gather(l, &copy->src);
 	for (uint32_t d = 0; d < copy->dst.buffer->rank; d++)
 		out.dst.min[d] = lower_scalar(l, copy->dst.min[d]);
 	return out;

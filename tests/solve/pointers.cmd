@@ -1,0 +1,1 @@
+$TL analyze pointers.tl --no-db | sed -n '/^Shared-memory/,/^Pipeline/p'

@@ -42,7 +42,7 @@ struct tl_options {
 	const char *const *tensors; /* "A=1024x512:float16", as --tensor takes them */
 	size_t n_tensors;
 	int strict;             /* not 0: no layout conversions */
-	double solve_budget_ms; /* time for the layout search; 0: 50 */
+	double solve_budget_ms; /* work for the layout search, counted, in ms of one core; 0: 50 */
 	const char *parity;     /* "tilelang": its layouts in place of ours; NULL: ours */
 };
 

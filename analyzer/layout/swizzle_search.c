@@ -184,9 +184,11 @@ static bool weigh_base(struct search *search, struct xor_term term, int64_t limi
 	return out->cost < limit;
 }
 
-static int64_t limit_of(const struct swizzle_candidate *best)
+static int64_t limit_of(const struct search *search, const struct swizzle_candidate *best)
 {
-	return best->layout ? best->cost : INT64_MAX;
+	return best->layout                  ? best->cost
+	       : search->problem->known_cost ? search->problem->known_cost + 1
+	                                     : INT64_MAX;
 }
 
 static bool is_done(const struct search *search)
@@ -194,6 +196,7 @@ static bool is_done(const struct search *search)
 	const struct swizzle_answer *answer = search->answer;
 
 	return (answer->best.layout && answer->best.cost <= answer->bound) ||
+	       (search->problem->known_cost && search->problem->known_cost <= answer->bound) ||
 	       (search->problem->max_layouts > 0 && answer->n_layouts >= search->problem->max_layouts);
 }
 
@@ -217,11 +220,11 @@ static void try_swizzle(struct search *search, struct xor_term term, bool is_sim
 {
 	struct swizzle_answer *answer = search->answer;
 	struct swizzle_candidate candidate = { 0 };
-	int64_t limit = limit_of(&answer->best);
+	int64_t limit = limit_of(search, &answer->best);
 	struct layout *layout;
 
-	if (is_simple && limit_of(&answer->best_simple) > limit)
-		limit = limit_of(&answer->best_simple);
+	if (is_simple && limit_of(search, &answer->best_simple) > limit)
+		limit = limit_of(search, &answer->best_simple);
 	if (!weigh_base(search, term, limit, &candidate))
 		return;
 	layout = arena_new(search->arena, struct layout);
@@ -233,9 +236,9 @@ static void try_swizzle(struct search *search, struct xor_term term, bool is_sim
 	candidate.layout = layout;
 	if (!fits(search, layout))
 		return;
-	if (is_simple && candidate.cost < limit_of(&answer->best_simple))
+	if (is_simple && candidate.cost < limit_of(search, &answer->best_simple))
 		answer->best_simple = candidate;
-	if (candidate.cost < limit_of(&answer->best))
+	if (candidate.cost < limit_of(search, &answer->best))
 		answer->best = candidate;
 }
 
@@ -323,7 +326,7 @@ static void try_linear(struct search *search)
 	layout =
 		f2_to_memory(search->arena, problem->shape, problem->rank, problem->elem_bits, &joint.map);
 	set_base(search, layout);
-	if (!weigh_base(search, (struct xor_term){ 0 }, limit_of(&answer->best), &candidate))
+	if (!weigh_base(search, (struct xor_term){ 0 }, limit_of(search, &answer->best), &candidate))
 		return;
 	candidate.layout = layout;
 	if (fits(search, layout))
@@ -386,7 +389,8 @@ void swizzle_search(struct arena *arena, const struct swizzle_problem *problem,
 	rows = row_major(&search, 0);
 	swizzle_weigh(problem, rows, &answer->row_major);
 	set_base(&search, rows);
-	try_swizzle(&search, (struct xor_term){ 0 }, true);
+	if (!is_done(&search))
+		try_swizzle(&search, (struct xor_term){ 0 }, true);
 	if (problem->rank >= 2)
 		try_base(&search, column_major(&search, 0));
 	try_panels(&search);

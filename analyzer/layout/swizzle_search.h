@@ -40,7 +40,9 @@ struct swizzle_problem {
 	struct tile_access accesses[SWIZZLE_MAX_ACCESSES];
 	int64_t max_bytes;   /* of the layout; 0: no limit, padding may take what it needs */
 	int64_t max_layouts; /* candidates to count exactly; 0: no limit */
-	int64_t budget;      /* of the search over F2, vectors looked at; 0: the default of 2^20 */
+	int64_t known_cost; /* of a layout that is there already: others must not cost more, and none is
+	                        looked for when this is the bound; 0: there is none */
+	int64_t budget;     /* of the search over F2, vectors looked at; 0: the default of 2^20 */
 };
 
 /* Warp-level instructions of an access under a layout; wavefronts -1 when it cannot be served

@@ -785,28 +785,55 @@ static bool depends_on_data(const struct access *access)
 	       (access->replica && !access->replica->is_index);
 }
 
+/* All values of the iteration's variable move all addresses by whole lines alike, and nobody comes
+ * or goes. */
+static bool moves_by_lines(struct access_space *space, const struct access *access,
+                           const struct var *var)
+{
+	const struct expr *zero = expr_int(space->pool, 0), *moved;
+
+	if ((access->guard && expr_uses(access->guard, var)) ||
+	    (access->replica && expr_uses(access->replica, var)))
+		return false;
+	if (!expr_uses(access->offset, var))
+		return true;
+	moved = expr_sub(space->pool, access->offset,
+	                 access_substitute(space, access->offset, &var, &zero, 1));
+	return !expr_uses(moved, space->tid) && expr_divisor(moved) % 128 == 0;
+}
+
 struct access_cost access_count(struct access_space *space, const struct access *access)
 {
-	struct access_cost cost = { 0, 0, 0 };
-	struct arena_mark mark = arena_mark(space->cx->arena);
+	struct access_cost cost = { 0 };
+	struct arena_mark mark;
 	struct counter c;
-	int64_t n = 1;
+	int64_t n = 1, times = 1, extents[MAX_ITERS];
 
-	for (uint32_t i = 0; i < access->n_iters; i++)
-		n *= access->iters[i].extent;
+	for (uint32_t i = 0; i < access->n_iters; i++) {
+		extents[i] = access->iters[i].extent;
+		if (extents[i] > 1 && moves_by_lines(space, access, access->iters[i].var)) {
+			times *= extents[i];
+			extents[i] = 1;
+		}
+		n *= extents[i];
+	}
 	if (depends_on_data(access)) {
-		n *= (space->n_threads + 31) / 32;
+		n *= times * ((space->n_threads + 31) / 32);
 		return (struct access_cost){ .executions = n, .wavefronts = n, .ideal = n };
 	}
+	mark = arena_mark(space->cx->arena);
 	c = counter_open(space, access);
 	for (int64_t flat = 0; flat < n; flat++) {
 		int64_t rest = flat;
 		for (uint32_t i = access->n_iters; i-- > 0;) {
-			c.values[access->iters[i].var->id] = rest % access->iters[i].extent;
-			rest /= access->iters[i].extent;
+			c.values[access->iters[i].var->id] = rest % extents[i];
+			rest /= extents[i];
 		}
 		count_iteration(&c, &cost);
 	}
 	arena_release(space->cx->arena, mark);
-	return cost;
+	return (struct access_cost){ .executions = cost.executions * times,
+		                         .wavefronts = cost.wavefronts * times,
+		                         .ideal = cost.ideal * times,
+		                         .n_looked_at = n * space->n_threads };
 }

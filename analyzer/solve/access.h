@@ -82,6 +82,7 @@ const struct expr *access_offset(struct access_space *space, const struct buffer
 /* Shared wavefronts of one block executing the access once through all its iterations. */
 struct access_cost {
 	int64_t executions, wavefronts, ideal; /* warp-level */
+	int64_t n_looked_at;                   /* addresses of threads, to find that out */
 };
 struct access_cost access_count(struct access_space *space, const struct access *access);
 

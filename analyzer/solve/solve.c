@@ -1,164 +1,17 @@
 /*
  * The solver: from a launch to one layout a buffer and one plan a statement.
  *
- *     collect      statements -> spaces, gemms, constraints; spaces that share fragments form
- * components propagate    each component: all consistent choices of partitions and fragment
- * layouts, with their costs search       one choice a component, shared layouts by exact
- * wavefronts: branch and bound
- *
- * Bound: a choice's fixed cost is exact in the cost model, and its shared accesses cost at least
- * what conflict-free ones would. A component's choices are sorted by this bound, so the first
- * combination is usually optimal already and is proved so by the next one's bound. Only components
- * that can still matter are varied; the number of combinations whose shared layouts are solved is
- * limited, after that the answer is the best found with its bound.
+ *     collect     statements -> spaces, gemms, constraints; spaces that share fragments form
+ *                 components
+ *     propagate   each component: all consistent choices of partitions and fragment layouts, with
+ *                 their costs
+ *     search      one choice a component, shared layouts by exact wavefronts: branch and bound
+ *     record      the plans
  */
 #include "analyzer/solve/solve_internal.h"
 #include "analyzer/tile/stage.h"
 
-#include <math.h>
 #include <string.h>
-
-struct search {
-	struct solver *solver;
-	double best_cost;
-	const struct assignment **chosen, **best; /* by component */
-	double *rest_bound; /* by component: sum of the least bounds of it and those behind */
-	uint32_t n_leaves, max_leaves;
-	double least_open; /* least bound of what was not looked at */
-};
-
-static void apply(struct solver *solver, const struct component *component,
-                  const struct assignment *assignment)
-{
-	for (uint32_t s = 0; s < component->spaces.n; s++)
-		solver->space_layout[component->spaces.p[s]->id] = assignment->spaces[s];
-	for (uint32_t f = 0; f < component->fragments.n; f++)
-		solver->fragment_layout[component->fragments.p[f]->id] = assignment->fragments[f];
-}
-
-static void visit_leaf(struct search *search, double fixed_cost)
-{
-	struct solver *solver = search->solver;
-	struct buffer_solution *scratch =
-		arena_array(solver->arena, struct buffer_solution, solver->program->buffers.n);
-	double limit = search->best_cost >= 0 ? search->best_cost - fixed_cost : HUGE_VAL, cost;
-
-	search->n_leaves++;
-	for (uint32_t c = 0; c < solver->components.n; c++)
-		apply(solver, solver->components.p[c], search->chosen[c]);
-	cost = fixed_cost + solve_shared(solver, limit, scratch);
-	if (search->best_cost >= 0 && cost >= search->best_cost)
-		return;
-	search->best_cost = cost;
-	memcpy(search->best, search->chosen, solver->components.n * sizeof(search->best[0]));
-	memcpy(solver->solution->buffers, scratch, solver->program->buffers.n * sizeof(scratch[0]));
-}
-
-/* Components from `c` on; `fixed` and `bound` are sums over those before. When the leaves are used
- * up, what is left open is remembered by its bound. */
-static void branch(struct search *search, uint32_t c, double fixed, double bound)
-{
-	struct solver *solver = search->solver;
-	const struct component *component;
-
-	if (c == solver->components.n) {
-		visit_leaf(search, fixed);
-		return;
-	}
-	component = solver->components.p[c];
-	for (uint32_t a = 0; a < component->assignments.n; a++) {
-		const struct assignment *assignment = &component->assignments.p[a];
-		double least =
-			bound + assignment->fixed_cost + assignment->shared_bound + search->rest_bound[c + 1];
-
-		if (search->best_cost >= 0 && least >= search->best_cost)
-			return; /* sorted: the others are no better */
-		if (search->n_leaves >= search->max_leaves) {
-			if (least < search->least_open)
-				search->least_open = least;
-			return;
-		}
-		search->chosen[c] = assignment;
-		branch(search, c + 1, fixed + assignment->fixed_cost,
-		       bound + assignment->fixed_cost + assignment->shared_bound);
-	}
-}
-
-/* Wavefronts and executions of the operands in shared memory. */
-static double wgmma_bound(const struct gemm_plan *plan)
-{
-	double bound = 0;
-
-	for (int which = plan->a_is_fragment ? 1 : 0; which < 2; which++) {
-		struct access_cost cost = access_wgmma_count(plan, which);
-
-		bound += (double)(cost.wavefronts + cost.executions);
-	}
-	return bound;
-}
-
-/* Least wavefronts and instructions of a gemm's operand reads: the same for every choice. */
-static double gemm_bound(struct solver *solver)
-{
-	double bound = 0;
-
-	for (uint32_t g = 0; g < solver->gemms.n; g++) {
-		const struct gemm_plan *plan = &solver->gemms.p[g]->plan;
-
-		if (plan->wgmma_n) {
-			bound += (double)solver->gemms.p[g]->weight * wgmma_bound(plan);
-			continue;
-		}
-		double k_steps = (double)(plan->k / mma_shape_info(plan->shape)->k);
-		double a_tiles = plan->a_is_fragment ? 0 : (double)(plan->m / 16 * plan->warps_n);
-		double b_tiles = plan->b_is_fragment ? 0 : (double)(plan->n / 16 * plan->warps_m);
-
-		bound += (double)solver->gemms.p[g]->weight * k_steps * (a_tiles + b_tiles) * (4 + 1);
-	}
-	return bound;
-}
-
-/* The budget as a number of leaves, so that the same input gives the same answer everywhere. */
-static uint32_t max_leaves(const struct solver *solver)
-{
-	double budget_ms =
-		solver->options.budget_ms > 0 ? solver->options.budget_ms : DEFAULT_BUDGET_MS;
-	double leaves = MAX_LEAVES * budget_ms / DEFAULT_BUDGET_MS;
-
-	return leaves < 1 ? 1 : leaves > 1e6 ? 1000000 : (uint32_t)leaves;
-}
-
-static void search_components(struct solver *solver)
-{
-	uint32_t n = solver->components.n;
-	struct search search = {
-		.solver = solver,
-		.best_cost = -1,
-		.chosen = arena_array(solver->arena, const struct assignment *, n + 1),
-		.best = arena_array(solver->arena, const struct assignment *, n + 1),
-		.rest_bound = arena_array(solver->arena, double, n + 1),
-		.max_leaves = max_leaves(solver),
-		.least_open = HUGE_VAL,
-	};
-
-	for (uint32_t c = n; c-- > 0;) {
-		const struct assignment *first = &solver->components.p[c]->assignments.p[0];
-
-		search.rest_bound[c] = search.rest_bound[c + 1] + first->fixed_cost + first->shared_bound;
-	}
-	branch(&search, 0, 0, gemm_bound(solver));
-	for (uint32_t c = 0; c < n; c++) {
-		solver->components.p[c]->chosen = search.best[c];
-		apply(solver, solver->components.p[c], search.best[c]);
-	}
-	solver->solution->cost = search.best_cost;
-	solver->solution->bound =
-		search.least_open < search.best_cost ? search.least_open : search.best_cost;
-	solver->solution->is_partial = solver->exhausted;
-	solver->solution->status = solver->solution->bound == search.best_cost && !solver->exhausted
-	                               ? SOLVE_OPTIMAL
-	                               : SOLVE_BEST_FOUND;
-}
 
 /* Accumulators that no space touches still have their layout. */
 static void apply_pins(struct solver *solver)
@@ -213,25 +66,35 @@ void solve_open(struct solver *solver, struct tile_program *program, const struc
 	solver->access = solver->roles.p[0]->access;
 }
 
-void solve_run(struct solver *solver)
+bool solve_decide(struct solver *solver)
 {
 	bool ok = true;
 
 	if (!solve_collect(solver))
-		return;
+		return false;
 	solver->space_layout = arena_array(solver->arena, const struct layout *, solver->spaces.n);
 	for (uint32_t c = 0; c < solver->components.n; c++) {
 		solve_enter_role(solver, solver->components.p[c]->role);
 		ok &= solve_component(solver, solver->components.p[c]);
 	}
 	if (!ok)
-		return;
+		return false;
 	apply_pins(solver);
-	search_components(solver);
+	return solve_search(solver);
+}
+
+void solve_finish(struct solver *solver)
+{
 	memset(solver->fragment_from, 0, solver->program->buffers.n * sizeof(solver->fragment_from[0]));
 	apply_pins(solver);
 	find_sources(solver);
 	solve_record(solver);
+}
+
+void solve_run(struct solver *solver)
+{
+	if (solve_decide(solver))
+		solve_finish(solver);
 }
 
 /* A block whose last warp has lanes without a thread. */

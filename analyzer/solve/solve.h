@@ -199,9 +199,11 @@ struct solution {
 };
 
 struct solve_options {
-	double budget_ms; /* 0: the default of 50 */
-	bool strict;      /* no conversions */
-	const char *why;  /* a buffer of which all candidates are recorded; NULL: none */
+	/* Work of the search, counted so that it does not depend on the machine, in units that take
+	 * about a millisecond (solve_work.c); 0: the default of 50. */
+	double budget_ms;
+	bool strict;     /* no conversions */
+	const char *why; /* a buffer of which all candidates are recorded; NULL: none */
 };
 
 /*

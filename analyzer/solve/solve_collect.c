@@ -98,7 +98,7 @@ static const int64_t *list_places(struct solver *solver, const struct space *spa
 /* Steps of the address in elements, and how wide an access may be. */
 static void describe_memory(struct solver *solver, const struct space *space, struct use *use)
 {
-	const struct expr *offset = access_offset(&solver->access, use->buffer, NULL, use->index);
+	const struct expr *offset = access_offset(solver->access, use->buffer, NULL, use->index);
 	const struct expr *place[MAX_RANK], *extents[MAX_RANK];
 	uint32_t last = place_index(solver->pool, use->buffer, use->index, place) - 1;
 	const struct expr *rest = place[last], *remaining;
@@ -338,7 +338,7 @@ static void collect_copy(struct solver *solver, const struct stmt *stmt, const s
 	struct space *space;
 	struct copy_space box;
 
-	if (!access_copy_space(&solver->access, copy, &box))
+	if (!access_copy_space(solver->access, copy, &box))
 		BUG("a copy with different extents passed the verifier");
 	space = add_space(solver, is_fill ? SPACE_FILL : SPACE_COPY, stmt, weight);
 	space->rank = box.rank;
@@ -717,6 +717,7 @@ static void make_components(struct solver *solver)
 
 		if (!of_root[root]) {
 			of_root[root] = arena_new(solver->arena, struct component);
+			of_root[root]->id = solver->components.n;
 			vec_push(solver->arena, &solver->components, of_root[root]);
 		}
 		vec_push(solver->arena, &of_root[root]->spaces, solver->spaces.p[s]);
@@ -794,5 +795,8 @@ bool solve_collect(struct solver *solver)
 		return false;
 	solve_choose_homes(solver);
 	make_components(solver);
-	return solve_assign_roles(solver);
+	if (!solve_assign_roles(solver))
+		return false;
+	solve_find_touches(solver);
+	return true;
 }

@@ -38,19 +38,37 @@ const struct layout *plan_layout(const struct stmt_plan *plan, const struct buff
 
 /* ---- what one conversion costs ---- */
 
+/* One side of the workspace: its store, or its load. Remembered, since each meets many others. */
+static struct access_cost count_side(struct solver *solver, const struct conversion *conversion,
+                                     bool is_store)
+{
+	const struct layout *side = is_store ? conversion->from : conversion->to;
+	uint64_t key = hash_mix(solve_layout_hash(side), solve_layout_hash(conversion->workspace));
+	struct access_cost *cost;
+	struct access access;
+
+	key = hash_mix(key, hash_mix(conversion->buffer->id * 2u + is_store, solver->access->tid->id));
+	cost = map_get(&solver->memo->workspaces, key);
+	if (!cost) {
+		cost = arena_new(solver->arena, struct access_cost);
+		solve_spend(solver, WORK_ACCESS, 1);
+		access_convert(solver->access, conversion, is_store, &access);
+		*cost = solve_count(solver, &access);
+		map_set(solver->arena, &solver->memo->workspaces, key, cost);
+	}
+	return *cost;
+}
+
 /* Weighs one layout of the workspace; keeps it when it is the cheapest so far. */
 static void weigh_workspace(struct solver *solver, struct conversion *conversion,
                             const struct layout *workspace)
 {
 	struct conversion tried = *conversion;
-	struct access store, load;
 	struct access_cost in, out;
 
 	tried.workspace = workspace;
-	access_convert(&solver->access, &tried, true, &store);
-	access_convert(&solver->access, &tried, false, &load);
-	in = solve_count(solver, &store);
-	out = solve_count(solver, &load);
+	in = count_side(solver, &tried, true);
+	out = count_side(solver, &tried, false);
 	tried.workspace_bytes = workspace->n_bytes;
 	tried.wavefronts = in.wavefronts + out.wavefronts;
 	tried.ideal = in.ideal + out.ideal;
@@ -64,10 +82,10 @@ static void weigh_workspace(struct solver *solver, struct conversion *conversion
 static bool convert_in_registers(struct solver *solver, struct conversion *conversion)
 {
 	const struct layout *to = conversion->to;
-	const struct var *slot = access_iter_var(&solver->access, MAX_ITERS - 1, to->n_slots);
+	const struct var *slot = access_iter_var(solver->access, MAX_ITERS - 1, to->n_slots);
 	const struct expr *unused, *guard;
 
-	if (!access_convert_slot(&solver->access, conversion, slot, &unused, &guard))
+	if (!access_convert_slot(solver->access, conversion, slot, &unused, &guard))
 		return false;
 	conversion->kind = CONVERT_REGISTERS;
 	conversion->cost = (double)to->n_slots * (double)((to->n_threads + LANES - 1) / LANES) * 0.25;
@@ -76,9 +94,12 @@ static bool convert_in_registers(struct solver *solver, struct conversion *conve
 
 static bool convert_by_shuffles(struct solver *solver, struct conversion *conversion)
 {
+	struct arena_mark mark = arena_mark(solver->arena);
 	struct shuffle_plan plan;
+	bool ok = access_shuffle(solver->access, conversion, &plan);
 
-	if (!access_shuffle(&solver->access, conversion, &plan))
+	arena_release(solver->arena, mark); /* only its price is wanted here */
+	if (!ok)
 		return false;
 	conversion->kind = CONVERT_SHUFFLE;
 	conversion->n_rounds = plan.n_rounds;
@@ -128,6 +149,8 @@ bool solve_conversion(struct solver *solver, struct conversion *conversion)
 	known = map_get(&solver->memo->conversions, key);
 	if (!known) {
 		known = arena_new(solver->arena, struct known_conversion);
+		solve_spend(solver, WORK_CONVERSION, 1);
+		solve_spend(solver, WORK_PLACE, (uint64_t)(asked.to->n_slots * asked.to->n_threads));
 		known->ok = find_conversion(solver, conversion);
 		known->conversion = *conversion;
 		map_set(solver->arena, &solver->memo->conversions, key, known);
@@ -150,14 +173,14 @@ struct conversion_visitor {
 };
 
 /* How a statement touches a fragment that it wants as `layout`. */
-struct touch {
+struct converted {
 	const struct stmt *stmt;
 	const struct buffer *buffer;
 	const struct layout *layout;
 	bool before, after; /* the copy is made before, brought back after */
 };
 
-static bool visit_way(struct solver *solver, const struct touch *touch, bool is_after,
+static bool visit_way(struct solver *solver, const struct converted *touch, bool is_after,
                       const struct conversion_visitor *visitor)
 {
 	const struct layout *home = solver->fragment_layout[touch->buffer->id];
@@ -171,13 +194,13 @@ static bool visit_way(struct solver *solver, const struct touch *touch, bool is_
 }
 
 /* A copy that a thread cannot hold is none: an element of a large tile in every thread. */
-static bool fits_registers(const struct solver *solver, const struct touch *touch)
+static bool fits_registers(const struct solver *solver, const struct converted *touch)
 {
 	return touch->layout->n_slots * (int64_t)dtype_bits(touch->buffer->type) <=
 	       32 * solver->target->registers_thread_max;
 }
 
-static bool visit_touch(struct solver *solver, const struct touch *touch,
+static bool visit_touch(struct solver *solver, const struct converted *touch,
                         const struct conversion_visitor *visitor)
 {
 	const struct layout *home = solver->fragment_layout[touch->buffer->id];
@@ -207,7 +230,7 @@ static bool visit_gemm(struct solver *solver, const struct component *component,
 	const struct op_gemm *gemm = &use->stmt->as.op.as.gemm;
 	const struct buffer *c = gemm->c.buffer;
 	bool clears = gemm->clear_accum && expr_is_true(gemm->clear_accum);
-	struct touch touch = { use->stmt, NULL, NULL, true, false };
+	struct converted touch = { use->stmt, NULL, NULL, true, false };
 
 	if (!component)
 		solve_enter_role(solver, use->role);
@@ -218,7 +241,7 @@ static bool visit_gemm(struct solver *solver, const struct component *component,
 		    !visit_touch(solver, &touch, visitor))
 			return false;
 	}
-	touch = (struct touch){ use->stmt, c, use->plan.c, !clears, true };
+	touch = (struct converted){ use->stmt, c, use->plan.c, !clears, true };
 	return c->scope != SCOPE_FRAGMENT || !has_fragment(component, c) ||
 	       visit_touch(solver, &touch, visitor);
 }
@@ -236,7 +259,7 @@ static bool visit_gemms(struct solver *solver, const struct component *component
 static bool visit_use(struct solver *solver, const struct space *space, uint32_t first,
                       const struct conversion_visitor *visitor)
 {
-	struct touch touch = { space->stmt, space->uses.p[first].buffer, NULL, false, false };
+	struct converted touch = { space->stmt, space->uses.p[first].buffer, NULL, false, false };
 
 	for (uint32_t u = first; u < space->uses.n; u++) {
 		const struct use *use = &space->uses.p[u];
@@ -340,7 +363,7 @@ static double cost_of_home(struct solver *solver, const struct buffer *buffer,
 		const struct gemm_use *use = solver->gemms.p[g];
 		const struct op_gemm *gemm = &use->stmt->as.op.as.gemm;
 		bool clears = gemm->clear_accum && expr_is_true(gemm->clear_accum);
-		struct touch touch = { use->stmt, buffer, use->plan.c, !clears, true };
+		struct converted touch = { use->stmt, buffer, use->plan.c, !clears, true };
 
 		ok = gemm->c.buffer != buffer || visit_touch(solver, &touch, &visitor);
 	}

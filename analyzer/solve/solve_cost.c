@@ -14,6 +14,7 @@
 #include "analyzer/solve/solve_internal.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum { MAX_SAMPLES = 64, MAX_THREADS = 1024, SECTOR_BYTES = 32, LINE_BYTES = 128 };
 
@@ -44,6 +45,25 @@ struct sampler {
 	int64_t moves[MAX_THREADS];
 };
 
+/* The same for all threads at once. */
+static void add_threads(const struct layout *layout, struct part *threads)
+{
+	for (uint32_t i = 0; i < layout->n_digits; i++) {
+		const struct digit *digit = &layout->digits[i];
+		int64_t value = 0, run = 0;
+
+		if (digit->axis != AXIS_THREAD || digit->dim == DIM_REPLICA)
+			continue;
+		for (int64_t t = 0; t < layout->n_threads; t++) {
+			threads[t].index[digit->dim] += value * digit->div;
+			if (++run < digit->stride)
+				continue;
+			run = 0;
+			value = value + 1 < digit->extent ? value + 1 : 0;
+		}
+	}
+}
+
 static void add_axis(const struct layout *layout, enum layout_axis axis, int64_t value,
                      int64_t *index)
 {
@@ -62,10 +82,8 @@ static void sampler_open(struct sampler *sampler, const struct space *space,
 	sampler->layout = layout;
 	sampler->n_warps = (layout->n_threads + LANES - 1) / LANES;
 	assert(layout->n_threads <= MAX_THREADS);
-	for (int64_t t = 0; t < layout->n_threads; t++) {
-		sampler->threads[t] = (struct part){ { 0 } };
-		add_axis(layout, AXIS_THREAD, t, sampler->threads[t].index);
-	}
+	memset(sampler->threads, 0, (size_t)layout->n_threads * sizeof(sampler->threads[0]));
+	add_threads(layout, sampler->threads);
 	sampler->is_exact = layout->n_threads % LANES == 0;
 	for (uint32_t d = 0; d < space->rank; d++) {
 		int64_t last = 0;
@@ -113,7 +131,7 @@ static bool add_distinct(struct distinct *set, int64_t value)
 	return true;
 }
 
-struct touched {
+struct touched_lines {
 	double instructions, sectors, lines;
 };
 
@@ -135,7 +153,7 @@ static int64_t element_at(const struct sampler *sampler, const struct use *use, 
 
 /* One warp instruction of the use: adds to `touched` when any lane is active. */
 static void count_touched(const struct sampler *sampler, const struct use *use, int64_t elem_bytes,
-                          struct touched *touched)
+                          struct touched_lines *touched)
 {
 	struct distinct sectors, lines;
 	uint32_t n_sectors = 0, n_lines = 0;
@@ -159,11 +177,11 @@ static void count_touched(const struct sampler *sampler, const struct use *use, 
 }
 
 /* The same where all lanes are active and addresses are linear. */
-static struct touched count_moves(const struct sampler *sampler, const struct use *use, int64_t at,
-                                  int64_t width, int64_t elem_bytes)
+static struct touched_lines count_moves(const struct sampler *sampler, const struct use *use,
+                                        int64_t at, int64_t width, int64_t elem_bytes)
 {
 	int64_t warp = at % sampler->n_warps, slot = at / sampler->n_warps * width;
-	struct touched touched = { 1, 0, 0 };
+	struct touched_lines touched = { 1, 0, 0 };
 	struct distinct sectors, lines;
 	struct part base = { { 0 } };
 	int64_t first = 0;
@@ -221,12 +239,12 @@ static int64_t spread(int64_t i, int64_t n)
 	return (int64_t)(((uint64_t)fraction * (uint64_t)n) >> 32);
 }
 
-static struct touched sample_use(struct sampler *sampler, const struct use *use, int64_t width,
-                                 int64_t elem_bytes)
+static struct touched_lines sample_use(struct sampler *sampler, const struct use *use,
+                                       int64_t width, int64_t elem_bytes)
 {
 	int64_t n_groups = sampler->layout->n_slots / width, n = n_groups * sampler->n_warps;
 	int64_t n_samples = n < MAX_SAMPLES ? n : MAX_SAMPLES;
-	struct touched touched = { 0, 0, 0 };
+	struct touched_lines touched = { 0, 0, 0 };
 	double scale = (double)n / (double)n_samples;
 	bool by_moves = sampler->is_exact && !use->places;
 
@@ -236,7 +254,7 @@ static struct touched sample_use(struct sampler *sampler, const struct use *use,
 		int64_t at = n_samples == n ? i : spread(i, n);
 
 		if (by_moves) {
-			struct touched one = count_moves(sampler, use, at, width, elem_bytes);
+			struct touched_lines one = count_moves(sampler, use, at, width, elem_bytes);
 
 			touched.instructions += one.instructions;
 			touched.sectors += one.sectors;
@@ -261,32 +279,38 @@ static int64_t n_elems_of(const struct space *space)
 	return n;
 }
 
-/* A use of memory; loads and stores of one element count as two accesses. */
-static void add_memory_cost(struct sampler *sampler, const struct use *use, int64_t vector,
-                            struct space_cost *cost)
+static int64_t memory_bytes(const struct buffer *buffer)
 {
-	int64_t elem_bytes =
-		dtype_bits(use->buffer->type) / 8 > 0 ? dtype_bits(use->buffer->type) / 8 : 1;
-	int64_t width = use_width(use, sampler->layout, vector, elem_bytes);
+	return dtype_bits(buffer->type) / 8 > 0 ? dtype_bits(buffer->type) / 8 : 1;
+}
+
+/* At least one wavefront for each instruction and for each 128 distinct bytes. */
+double solve_shared_bound(const struct space *space, const struct use *use,
+                          const struct layout *partition)
+{
+	int64_t elem_bytes = memory_bytes(use->buffer);
+	int64_t width = use_width(use, partition, solve_vector_elems(partition), elem_bytes);
+	double bytes = (double)(n_elems_of(space) * elem_bytes);
+	double instructions = (double)n_elems_of(space) / (double)(width * LANES);
 	int times = (int)use->is_load + (int)use->is_store;
 
-	if (use->buffer->scope == SCOPE_GLOBAL) {
-		struct touched touched = sample_use(sampler, use, width, elem_bytes);
+	for (uint32_t d = 0; d < space->rank; d++)
+		if (use->steps[d] == 0 && space->shape[d] > 1)
+			bytes = 0;
+	return times *
+	       (instructions + (instructions > bytes / LINE_BYTES ? instructions : bytes / LINE_BYTES));
+}
 
-		cost->fixed += times * (touched.instructions * CYCLES_GLOBAL_ISSUE +
-		                        touched.sectors * CYCLES_SECTOR + touched.lines * LINE_CYCLES);
-	} else {
-		double bytes = (double)(n_elems_of(sampler->space) * elem_bytes);
-		double instructions = (double)n_elems_of(sampler->space) / (double)(width * LANES);
+/* A use of global memory; loads and stores of one element count as two accesses. */
+static double global_cost(struct sampler *sampler, const struct use *use, int64_t vector)
+{
+	int64_t elem_bytes = memory_bytes(use->buffer);
+	int64_t width = use_width(use, sampler->layout, vector, elem_bytes);
+	int times = (int)use->is_load + (int)use->is_store;
+	struct touched_lines touched = sample_use(sampler, use, width, elem_bytes);
 
-		/* At least one wavefront for each instruction and for each 128 distinct bytes. */
-		for (uint32_t d = 0; d < sampler->space->rank; d++)
-			if (use->steps[d] == 0 && sampler->space->shape[d] > 1)
-				bytes = 0;
-		cost->shared_bound += times * instructions;
-		cost->shared_bound +=
-			times * (instructions > bytes / LINE_BYTES ? instructions : bytes / LINE_BYTES);
-	}
+	return times * (touched.instructions * CYCLES_GLOBAL_ISSUE + touched.sectors * CYCLES_SECTOR +
+	                touched.lines * LINE_CYCLES);
 }
 
 /* The layout of a reducer with its replicas, which hold partial results, as the last dimension. */
@@ -443,8 +467,8 @@ static int n_real_divisions(const struct layout *layout)
 	return n;
 }
 
-struct space_cost solve_space_cost(struct solver *solver, const struct space *space,
-                                   const struct layout *layout)
+static struct space_cost find_space_cost(struct solver *solver, const struct space *space,
+                                         const struct layout *layout)
 {
 	struct sampler sampler;
 	struct space_cost cost = { 0, 0 };
@@ -452,10 +476,17 @@ struct space_cost solve_space_cost(struct solver *solver, const struct space *sp
 	double slots;
 
 	assert(layout->n_slots % vector == 0);
+	solve_spend(solver, WORK_PARTITION, 1);
 	sampler_open(&sampler, space, layout);
-	for (uint32_t u = 0; u < space->uses.n; u++)
-		if (space->uses.p[u].buffer->scope != SCOPE_FRAGMENT)
-			add_memory_cost(&sampler, &space->uses.p[u], vector, &cost);
+	for (uint32_t u = 0; u < space->uses.n; u++) {
+		const struct use *use = &space->uses.p[u];
+
+		if (use->buffer->scope == SCOPE_GLOBAL) {
+			solve_spend(solver, WORK_SAMPLE, 1);
+			cost.fixed += global_cost(&sampler, use, vector);
+		} else if (use->buffer->scope == SCOPE_SHARED)
+			cost.shared_bound += solve_shared_bound(space, use, layout);
+	}
 	slots = (double)layout->n_slots * (double)(1 + space->n_ops);
 	cost.fixed +=
 		slots * ((double)sampler.n_warps * SLOT_CYCLES + SERIAL_LATENCY / resident_blocks(solver));
@@ -468,4 +499,18 @@ struct space_cost solve_space_cost(struct solver *solver, const struct space *sp
 	cost.fixed *= (double)space->weight;
 	cost.shared_bound *= (double)space->weight;
 	return cost;
+}
+
+struct space_cost solve_space_cost(struct solver *solver, const struct space *space,
+                                   const struct layout *layout)
+{
+	uint64_t key = hash_mix(space->key, solve_layout_hash(layout));
+	struct space_cost *cost = map_get(&solver->memo->partitions, key);
+
+	if (!cost) {
+		cost = arena_new(solver->arena, struct space_cost);
+		*cost = find_space_cost(solver, space, layout);
+		map_set(solver->arena, &solver->memo->partitions, key, cost);
+	}
+	return *cost;
 }

@@ -1,14 +1,21 @@
 /*
  * solve_internal: what the files of the solver share.
  *
- * solve.c            the passes in order, the search over components
- * solve_collect.c    statements -> spaces (who touches what in one iteration), constraints,
- * components solve_gemm.c       warp grids, instructions, accumulators solve_candidates.c
- * partitions of a space that are worth weighing solve_propagate.c  from one partition to all
- * layouts of a component solve_cost.c       what a partition costs without knowing the shared
- * layouts solve_shared.c     shared layouts against exact wavefronts solve_record.c     the
- * solution's plans; solve_print.c its text; solve_verify.c its invariants solve_explain.c conflicts
- * in words solve_memo.c what was asked before
+ * solve.c             the passes in order
+ * solve_collect.c     statements -> spaces (who touches what in one iteration), constraints,
+ *                     components
+ * solve_gemm.c        warp grids, instructions, accumulators
+ * solve_wgmma.c       which gemms use warpgroup instructions
+ * solve_candidates.c  partitions of a space that are worth weighing
+ * solve_propagate.c   from one partition to all layouts of a component
+ * solve_cost.c        what a partition costs without knowing the shared layouts
+ * solve_touch.c       what touches a shared buffer, and what that costs under a layout
+ * solve_shared.c      shared layouts against exact wavefronts
+ * solve_search.c      one choice a component: branch and bound
+ * solve_work.c        the budget
+ * solve_record.c      the solution's plans; solve_print.c its text and invariants
+ * solve_explain.c     conflicts in words; solve_trial.c what would solve them
+ * solve_memo.c        what was asked before
  */
 #ifndef TL_SOLVE_SOLVE_INTERNAL_H
 #define TL_SOLVE_SOLVE_INTERNAL_H
@@ -21,16 +28,15 @@ enum {
 	UNKNOWN_TRIPS = 16,    /* weight of a loop whose trip count is not known */
 	MAX_CANDIDATES = 160,  /* partitions weighed for one space */
 	MAX_ASSIGNMENTS = 400, /* kept for one component */
-	MAX_LEAVES =
-		64, /* combinations whose shared layouts are solved exactly in the default budget */
 	DEFAULT_BUDGET_MS = 50,
 	NO_DIM = -1,
+	MAX_TOUCH_ACCESSES = MAX_OPERAND_ACCESSES,
 };
 
 /* A range of the block's threads that runs a part of the kernel; number 0 is the whole block. */
 struct role {
 	struct thread_range range;
-	struct access_space access; /* its thread counts from the range's first */
+	struct access_space *access; /* its thread counts from the range's first */
 };
 #define NO_ROLE UINT32_MAX
 
@@ -97,6 +103,8 @@ struct space {
 	vec_of(const struct var *) lets; /* scalars that an iteration binds for itself */
 	uint32_t component;
 	uint32_t role;
+	bool touches_shared;
+	uint64_t key; /* equal ones make the same accesses under equal partitions and layouts */
 	const struct constraint *constraint;
 };
 
@@ -132,6 +140,7 @@ struct assignment {
 
 /* Spaces that share fragments, directly or not. */
 struct component {
+	uint32_t id;
 	vec_of(struct space *) spaces;
 	vec_of(const struct buffer *) fragments;
 	uint32_t role;                         /* of all of them */
@@ -149,6 +158,23 @@ struct trial {
 	const struct buffer *unannotated; /* its T.annotate_layout is left out; NULL: none */
 	const struct target *target;      /* another one; NULL: the same */
 	bool strict;
+	double limit; /* only solutions that cost less are wanted, tensor cores included; 0: any */
+};
+
+/* What takes the solver's time: the budget is spent by counting these, not by a clock, so that the
+ * same input gives the same answer on every machine (solve_work.c). */
+enum work {
+	WORK_ACCESS,     /* accesses of one space, or operand, derived under one layout */
+	WORK_LANE,       /* one thread's address in one iteration of a counted access */
+	WORK_PARTITION,  /* a partition's fixed cost, for one space */
+	WORK_SAMPLE,     /* its sectors, for one use of global memory */
+	WORK_CHECK,      /* a use's owners compared */
+	WORK_CONVERSION, /* a conversion between two layouts */
+	WORK_PLACE,      /* one place of it */
+	WORK_SWIZZLE,    /* a layout made for a buffer */
+	WORK_ENTRY,      /* one element of one access while it is made */
+	WORK_NODE,       /* a node of the search */
+	N_WORK
 };
 
 /* Answers of questions about layouts that come again, also in the trials of one launch. */
@@ -156,7 +182,14 @@ struct solve_memo {
 	struct map layouts;     /* value -> const struct layout *, the first of equal ones */
 	struct map checks;      /* (use, partition, fragment) -> const struct use_check * */
 	struct map conversions; /* (buffer, layout, layout) -> struct known_conversion * */
+	struct map partitions;  /* (space, partition) -> struct space_cost * */
+	struct map workspaces;  /* (buffer, layout, workspace) -> struct access_cost * */
 	struct map owners;      /* (layout, layout) -> const struct use_check * */
+	double work_ns;         /* spent so far */
+	struct map swizzles;    /* accesses -> const struct layout ** */
+	struct map ranges;      /* threads of a role -> struct access_space * */
+	struct map touches;     /* (touch, partition, layout) -> struct known_touch * */
+	struct map wavefronts;  /* access fingerprint -> struct access_cost * */
 };
 
 struct solver {
@@ -170,7 +203,7 @@ struct solver {
 	vec_of(struct role *) roles;
 	uint32_t role; /* the one that `n_threads` and `access` are of */
 	int64_t n_threads;
-	struct access_space access;
+	struct access_space *access; /* of the role */
 	struct solution *solution;
 	vec_of(struct space *) spaces;
 	vec_of(struct gemm_use *) gemms;
@@ -180,19 +213,19 @@ struct solver {
 		*pinned_by; /* by buffer id: the constraint that fixes a fragment, NULL free */
 	const struct constraint **annotated; /* by buffer id: T.annotate_layout, NULL none */
 	bool *by_element; /* by buffer id: threads touch single elements outside parallel loops */
+	struct touched *touched; /* by buffer id */
 	/* The choice while it is built: by space id, by buffer id. */
 	const struct layout **space_layout, **fragment_layout;
 	const struct constraint **fragment_from; /* by buffer id: what gave fragment_layout its value */
 	struct map
 		shared_layouts; /* memo: (buffer, partitions that touch it) -> struct shared_choice * */
-	struct map views;   /* memo of solve_view_layout */
+	struct map views; /* memo of solve_view_layout */
 	vec_of(const struct buffer *) used_views; /* that statements name beside their owners */
-	struct map swizzles;     /* memo of solve_swizzle: accesses -> const struct layout ** */
-	struct map wavefronts;   /* memo of access_count: access fingerprint -> struct access_cost * */
 	struct map global_bytes; /* memo: (space, partition) -> bytes of a copy's global side */
 	struct map copies;       /* memo: (space, partition, shared layout) -> copy plan and access */
 	struct solve_memo *memo; /* its own, or that of the solver whose trial this is */
 	bool needs_hopper;       /* E0413 was reported: once for a launch */
+	double cutoff;           /* assignments that cost as much are not wanted; 0: all are */
 	bool exhausted;          /* a limit kept partitions or assignments out of the search */
 	const struct trial *trial; /* NULL: this is the solution itself */
 	const bool *no_wgmma;      /* by statement id: the gemm uses mma.sync; NULL: none must */
@@ -214,8 +247,27 @@ struct mismatch {
 /* Sets up everything for a launch; solver->target, options and trial are set already. */
 void solve_open(struct solver *solver, struct tile_program *program, const struct launch *launch,
                 struct cx *cx);
-/* Fills solver->solution. */
+/* Chooses all layouts and partitions; false, with diagnostics, when nothing fits. */
+bool solve_decide(struct solver *solver);
+/* Fills solver->solution from what was decided. */
+void solve_finish(struct solver *solver);
+/* Both. */
 void solve_run(struct solver *solver);
+
+/* ---- solve_work.c ---- */
+
+void solve_spend(struct solver *solver, enum work kind, uint64_t times);
+/* The budget of the launch, trials included, is used up. */
+bool solve_is_spent(const struct solver *solver);
+
+/* ---- solve_search.c ---- */
+
+/*
+ * One choice for each component and the layouts of all shared buffers: fills component->chosen,
+ * space_layout, fragment_layout and the solution's cost, bound and status. False when nothing costs
+ * less than the trial's limit.
+ */
+bool solve_search(struct solver *solver);
 
 /* ---- solve_memo.c ---- */
 
@@ -292,6 +344,8 @@ bool solve_wgmma(struct solver *solver, enum gemm_policy policy, struct gemm_use
 bool solve_wgmma_operand(const struct solver *solver, const struct buffer *buffer);
 bool solve_wgmma_reads(struct solver *solver, const struct buffer *buffer,
                        const struct layout *layout);
+/* The tensor cores' cycles a block, which a solution's cost leaves out. */
+double solve_tensor_cost(const struct solver *solver);
 /*
  * Decides which gemms use mma.sync although they could use wgmma: fills solver->no_wgmma. Gives the
  * launch's solution when it is known already, else NULL. The solver is open and has not run.
@@ -369,6 +423,9 @@ struct space_cost {
 };
 struct space_cost solve_space_cost(struct solver *solver, const struct space *space,
                                    const struct layout *layout);
+/* The use's share of shared_bound, once through the space. */
+double solve_shared_bound(const struct space *space, const struct use *use,
+                          const struct layout *partition);
 /*
  * How the reduction runs when its source (of SPACE_FINALIZE the reducer) has this layout; false
  * when it has no such form.
@@ -396,26 +453,60 @@ struct weighted_access {
 };
 /*
  * A layout made for the buffer's accesses, which are those under its row-major layout; NULL when
- * there is none of digits and XOR terms. It need not be better than others: weigh it.
+ * there is none of digits and XOR terms, or none of at most `known_cost` wavefronts: those of the
+ * best known layout. It need not be better than others: weigh it.
  */
 const struct layout *solve_swizzle(struct solver *solver, const struct buffer *buffer,
-                                   const struct weighted_access *accesses, uint32_t n);
+                                   const struct weighted_access *accesses, uint32_t n,
+                                   int64_t known_cost);
+
+/* ---- solve_touch.c ---- */
+
+/* A space's use of a shared buffer, or a gemm's operand in it. */
+struct touch {
+	struct space *space; /* NULL: `gemm` */
+	const struct gemm_use *gemm;
+	uint32_t which; /* use of the space; operand of the gemm */
+};
+/* All touches of a buffer, gemms first. */
+struct touched {
+	vec_of(struct touch) by;
+};
+/* What one touch does under one layout, once through. */
+struct known_touch {
+	uint32_t n;
+	struct access accesses[MAX_TOUCH_ACCESSES];
+	struct access_cost cost; /* of all */
+};
+/* Fills solver->touched and the spaces' keys. */
+void solve_find_touches(struct solver *solver);
+/* Under the space's present partition; remembered. The touch's role is entered. */
+const struct known_touch *solve_touch(struct solver *solver, const struct touch *touch,
+                                      const struct layout *layout);
+/* Times a block does it. */
+int64_t solve_touch_weight(const struct touch *touch);
+/* access_count, remembered: equal expressions are equal objects. */
+struct access_cost solve_count(struct solver *solver, const struct access *access);
 
 /* ---- solve_shared.c ---- */
 
-/*
- * Layouts of all shared buffers for the partitions in space_layout: fills their entries of `out`
- * (by buffer id), gives cycles a block. When they cost `limit` or more, what comes back is at least
- * `limit` and `out` is left alone.
- */
-double solve_shared(struct solver *solver, double limit, struct buffer_solution *out);
+/* A buffer under the partitions that touch it, as far as it was looked at. */
+struct shared_choice {
+	struct buffer_solution solution;
+	double least;    /* no layout costs less: instructions and ideal of the best usual candidate */
+	bool is_settled; /* nothing more will be tried: the first candidate costs `least` */
+};
+/* The buffer's usual candidates under the partitions in space_layout, weighed; remembered. */
+struct shared_choice *solve_shared(struct solver *solver, const struct buffer *buffer);
+/* Tries a layout made for the accesses where the usual ones leave excess. */
+void solve_settle(struct solver *solver, const struct buffer *buffer, struct shared_choice *choice);
+/* The launch has this buffer in shared memory, and something touches it. */
+bool solve_uses_shared(const struct solver *solver, const struct buffer *buffer);
 
 /* The `which`-th layout of a tile in order of preference, NULL when it cannot have it; `end` is set
  * past the last. */
 const struct layout *solve_nth_layout(struct solver *solver, const struct buffer *buffer, int which,
                                       bool *end);
-/* access_count, remembered: equal expressions are equal objects. */
-struct access_cost solve_count(struct solver *solver, const struct access *access);
 
 /* ---- solve_convert.c ---- */
 

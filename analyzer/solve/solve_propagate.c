@@ -77,13 +77,13 @@ static bool check_slots(struct propagation *p, const struct space *space, const 
 	struct solver *solver = p->solver;
 	const struct layout *layout = solver->space_layout[space->id];
 	struct loop_plan loop = { layout, 1 };
-	const struct var *slot = access_iter_var(&solver->access, MAX_ITERS - 1, layout->n_slots);
+	const struct var *slot = access_iter_var(solver->access, MAX_ITERS - 1, layout->n_slots);
 	const struct expr *unused;
 
 	struct elem_ref ref = { &loop, space->vars, use->buffer,
 		                    solver->fragment_layout[use->buffer->id], use->index };
 
-	return access_fragment_slot(&solver->access, &ref, slot, &unused, owner);
+	return access_fragment_slot(solver->access, &ref, slot, &unused, owner);
 }
 
 /* A statement outside T.Parallel that only stores goes by whatever the others want. */
@@ -149,6 +149,7 @@ static bool check_use(struct propagation *p, const struct space *space, const st
 	check = map_get(&p->solver->memo->checks, key);
 	if (!check) {
 		check = arena_new(p->solver->arena, struct use_check);
+		solve_spend(p->solver, WORK_CHECK, 1);
 		*check = look_at_use(p, space, use, seen);
 		map_set(p->solver->arena, &p->solver->memo->checks, key, check);
 	}
@@ -318,6 +319,8 @@ static void keep_assignment(struct propagation *p)
 		if (!assignment.fragments[f])
 			return; /* only reached through indices that give no layout */
 	}
+	if (solver->cutoff > 0 && assignment.fixed_cost + assignment.shared_bound >= solver->cutoff)
+		return;
 	if (!solve_conversion_cost(solver, component, &assignment.fixed_cost))
 		return;
 	assignment.order = component->assignments.n;

@@ -33,7 +33,7 @@ static int64_t access_bytes(struct solver *solver, const struct space *space, st
 	struct loop_plan loop = { partition, solve_vector_elems(partition) };
 	struct elem_ref ref = { &loop, space->vars, at.use->buffer, at.layout, at.use->index };
 
-	access_elementwise(&solver->access, &ref, at.use->is_store, max_bytes, out);
+	access_elementwise(solver->access, &ref, at.use->is_store, max_bytes, out);
 	return out->bytes;
 }
 

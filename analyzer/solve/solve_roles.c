@@ -74,6 +74,20 @@ bool thread_range_narrow(const struct tile_program *program, const struct launch
 
 /* ---- the solver's role ---- */
 
+/* Trials write accesses in the same variables, so that equal ones are equal objects. */
+static struct access_space *access_of(struct solver *solver, struct thread_range range)
+{
+	uint64_t key = hash_mix((uint64_t)range.first, (uint64_t)range.n);
+	struct access_space *space = map_get(&solver->memo->ranges, key);
+
+	if (!space) {
+		space = arena_new(solver->arena, struct access_space);
+		access_space_init(space, solver->cx, solver->pool, range.n);
+		map_set(solver->arena, &solver->memo->ranges, key, space);
+	}
+	return space;
+}
+
 uint32_t solve_role(struct solver *solver, struct thread_range range)
 {
 	struct role *role;
@@ -86,7 +100,7 @@ uint32_t solve_role(struct solver *solver, struct thread_range range)
 		return 0;
 	role = arena_new(solver->arena, struct role);
 	role->range = range;
-	access_space_init(&role->access, solver->cx, solver->pool, range.n);
+	role->access = access_of(solver, range);
 	vec_push(solver->arena, &solver->roles, role);
 	return solver->roles.n - 1;
 }
@@ -95,7 +109,6 @@ void solve_enter_role(struct solver *solver, uint32_t role)
 {
 	if (solver->role == role)
 		return;
-	solver->roles.p[solver->role]->access = solver->access;
 	solver->role = role;
 	solver->access = solver->roles.p[role]->access;
 	solver->n_threads = solver->roles.p[role]->range.n;

@@ -52,7 +52,7 @@ static bool add_thread(struct tabulation *t, int64_t thread)
 static bool add_iteration(struct tabulation *t, int64_t flat)
 {
 	int64_t n = t->solver->n_threads;
-	struct lane_values lanes = { t->solver->access.tid->id, t->threads, (int)n };
+	struct lane_values lanes = { t->solver->access->tid->id, t->threads, (int)n };
 
 	for (uint32_t i = t->access->n_iters; i-- > 0;) {
 		t->values[t->access->iters[i].var->id] = flat % t->access->iters[i].extent;
@@ -72,7 +72,7 @@ static bool add_iteration(struct tabulation *t, int64_t flat)
 static struct tabulation tabulation_open(struct solver *solver, struct arena *scratch,
                                          const struct access *access)
 {
-	const struct expr *predicate = access_predicate(&solver->access, access);
+	const struct expr *predicate = access_predicate(solver->access, access);
 	struct tabulation t = { .solver = solver, .access = access };
 	size_t n = (size_t)solver->n_threads;
 
@@ -98,7 +98,7 @@ static bool add_access(struct solver *solver, struct arena *scratch,
 	int64_t n_warps = (solver->n_threads + LANES - 1) / LANES;
 	int64_t n_slots = access->bytes / elem_bytes, n_steps = n_iterations(access) * n_warps;
 	struct tile_access *out = &problem->accesses[problem->n_accesses];
-	const struct expr *predicate = access_predicate(&solver->access, access);
+	const struct expr *predicate = access_predicate(solver->access, access);
 	struct tabulation t;
 	int32_t *elems;
 
@@ -111,6 +111,7 @@ static bool add_access(struct solver *solver, struct arena *scratch,
 		return false;
 	t = tabulation_open(solver, scratch, access);
 	elems = arena_array(scratch, int32_t, (size_t)(n_steps * LANES * n_slots));
+	solve_spend(solver, WORK_ENTRY, (uint64_t)(n_steps * LANES * n_slots));
 	t.at = elems;
 	t.n_slots = (uint32_t)n_slots;
 	t.elem_bytes = elem_bytes;
@@ -138,7 +139,7 @@ static uint64_t fingerprint(struct solver *solver, const struct buffer *buffer,
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct access *access = &accesses[i].access;
-		const struct expr *predicate = access_predicate(&solver->access, access);
+		const struct expr *predicate = access_predicate(solver->access, access);
 
 		key = hash_mix(key, access->offset->id);
 		key = hash_mix(key, predicate ? predicate->id + 1 : 0);
@@ -149,11 +150,13 @@ static uint64_t fingerprint(struct solver *solver, const struct buffer *buffer,
 }
 
 static const struct layout *search(struct solver *solver, const struct buffer *buffer,
-                                   const struct weighted_access *accesses, uint32_t n)
+                                   const struct weighted_access *accesses, uint32_t n,
+                                   int64_t known)
 {
 	struct swizzle_problem problem = { .rank = buffer->rank,
 		                               .elem_bits = dtype_bits(buffer->type),
-		                               .max_layouts = MAX_LAYOUTS };
+		                               .max_layouts = MAX_LAYOUTS,
+		                               .known_cost = known };
 	struct swizzle_answer answer = { 0 };
 	struct arena *scratch = arena_open();
 	bool ok = n > 0;
@@ -169,7 +172,8 @@ static const struct layout *search(struct solver *solver, const struct buffer *b
 }
 
 const struct layout *solve_swizzle(struct solver *solver, const struct buffer *buffer,
-                                   const struct weighted_access *accesses, uint32_t n)
+                                   const struct weighted_access *accesses, uint32_t n,
+                                   int64_t known_cost)
 {
 	uint32_t bits = dtype_bits(buffer->type);
 	const struct layout **known, *layout;
@@ -178,12 +182,14 @@ const struct layout *solve_swizzle(struct solver *solver, const struct buffer *b
 	if (buffer->rank == 0 || bits < 8 || bits > 128 || (bits & (bits - 1)) != 0)
 		return NULL;
 	key = fingerprint(solver, buffer, accesses, n);
-	known = map_get(&solver->swizzles, key);
+	known = map_get(&solver->memo->swizzles, key);
 	if (known)
 		return *known;
-	layout = search(solver, buffer, accesses, n);
+	solve_spend(solver, WORK_SWIZZLE, 1);
+	layout = search(solver, buffer, accesses, n, known_cost);
+	layout = solve_intern(solver, layout, arena_mark(solver->arena));
 	known = arena_new(solver->arena, const struct layout *);
 	*known = layout;
-	map_set(solver->arena, &solver->swizzles, key, known);
+	map_set(solver->arena, &solver->memo->swizzles, key, known);
 	return layout;
 }

@@ -137,7 +137,9 @@ static void try_set(struct untying *untying, uint64_t set)
 	double cost;
 
 	set_uses(untying, set, true);
+	untying->solver->cutoff = untying->chosen ? untying->cost : 0;
 	solve_enumerate(untying->solver, untying->component);
+	untying->solver->cutoff = 0;
 	cost = least_bound(untying->component);
 	set_uses(untying, set, false);
 	if (cost >= 0 && (untying->chosen == 0 || cost < untying->cost)) {

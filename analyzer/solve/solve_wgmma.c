@@ -39,7 +39,7 @@ static bool has_descriptor(struct solver *solver, const struct gemm_use *use, in
 	struct operand_ref ref = { &use->stmt->as.op.as.gemm, &use->plan, which, layout };
 	struct wgmma_matrix matrix;
 
-	return access_wgmma_matrix(&solver->access, &ref, &matrix);
+	return access_wgmma_matrix(solver->access, &ref, &matrix);
 }
 
 bool solve_wgmma_reads(struct solver *solver, const struct buffer *buffer,
@@ -192,38 +192,43 @@ static double tensor_cycles(const struct gemm_plan *plan)
 }
 
 struct choice {
-	struct solver *solver; /* opened, not run */
-	bool *best;            /* by statement id: mma.sync */
-	double best_cost;      /* -1: none solves */
-	struct solution *solution;
-	bool is_silent; /* the best one had no diagnostics */
+	struct solver *solver;  /* opened, not run */
+	const bool *best;       /* by statement id: mma.sync */
+	double best_cost;       /* 0: none solves */
+	struct solver *decided; /* the best trial, nothing recorded yet */
+	bool is_silent;         /* it had no diagnostics */
 };
+
+double solve_tensor_cost(const struct solver *solver)
+{
+	double cost = 0;
+
+	for (uint32_t g = 0; g < solver->gemms.n; g++)
+		cost += (double)solver->gemms.p[g]->weight * tensor_cycles(&solver->gemms.p[g]->plan);
+	return cost;
+}
 
 static void try_choice(struct choice *choice, const bool *no_wgmma)
 {
 	const struct solver *solver = choice->solver;
-	struct trial trial = { .strict = solver->options.strict };
-	struct solver again = { .no_wgmma = no_wgmma, .memo = solver->memo };
+	struct trial *trial = arena_new(solver->cx->arena, struct trial);
+	struct solver *again = arena_new(solver->cx->arena, struct solver);
 	struct cx *quiet = arena_new(solver->cx->arena, struct cx);
-	double cost;
+	bool *tried = arena_array(solver->cx->arena, bool, solver->program->n_stmts);
 
+	memcpy(tried, no_wgmma, solver->program->n_stmts * sizeof(*tried));
+	*trial = (struct trial){ .strict = solver->options.strict, .limit = choice->best_cost };
 	*quiet = *solver->cx;
 	quiet->diags = (struct diag_list){ .arena = solver->cx->arena };
-	again.target = solver->target;
-	again.options = solver->options;
-	again.trial = &trial;
-	solve_open(&again, solver->program, solver->launch, quiet);
-	solve_run(&again);
-	if (again.solution->status == SOLVE_CONFLICT)
+	*again = (struct solver){ .no_wgmma = tried, .memo = solver->memo, .target = solver->target };
+	again->options = solver->options;
+	again->trial = trial;
+	solve_open(again, solver->program, solver->launch, quiet);
+	if (!solve_decide(again))
 		return;
-	cost = again.solution->cost;
-	for (uint32_t g = 0; g < again.gemms.n; g++)
-		cost += (double)again.gemms.p[g]->weight * tensor_cycles(&again.gemms.p[g]->plan);
-	if (choice->best_cost >= 0 && cost >= choice->best_cost)
-		return;
-	choice->best_cost = cost;
-	memcpy(choice->best, no_wgmma, solver->program->n_stmts * sizeof(*no_wgmma));
-	choice->solution = again.solution;
+	choice->best_cost = again->solution->cost + solve_tensor_cost(again);
+	choice->best = tried;
+	choice->decided = again;
 	choice->is_silent = quiet->diags.items.n == 0;
 }
 
@@ -245,10 +250,9 @@ struct solution *solve_choose_wgmma(struct solver *solver)
 	struct arena *arena = solver->cx->arena;
 	uint32_t n = solver->program->n_stmts;
 	struct gemm_list gemms = { .arena = arena };
-	struct choice choice = { .solver = solver, .best_cost = -1 };
+	struct choice choice = { .solver = solver, .best = arena_array(arena, bool, n) };
 	bool *tried = arena_array(arena, bool, n);
 
-	choice.best = arena_array(arena, bool, n);
 	tile_walk((struct block *)(uintptr_t)&solver->launch->body, visit_gemm, &gemms);
 	if (!solver->target->has_wgmma || gemms.stmts.n == 0)
 		return NULL;
@@ -263,8 +267,9 @@ struct solution *solve_choose_wgmma(struct solver *solver)
 		tried[id] = !tried[id];
 		try_choice(&choice, tried);
 	}
-	if (choice.best_cost < 0)
-		memcpy(choice.best, tried, n * sizeof(*tried));
-	solver->no_wgmma = choice.best;
-	return choice.is_silent && !solver->options.why ? choice.solution : NULL;
+	solver->no_wgmma = choice.decided ? choice.best : tried;
+	if (!choice.decided || !choice.is_silent || solver->options.why)
+		return NULL;
+	solve_finish(choice.decided);
+	return choice.decided->solution;
 }

@@ -33,12 +33,33 @@ static bool run_tile(struct compile *compile)
 	return true;
 }
 
+/* No layouts because an index is outside of its tile: told in place of what the solver met. */
+static void explain_by_bounds(struct compile *compile, struct launch_result *result,
+                              struct diag_mark mark)
+{
+	struct property_list *found = &result->properties;
+
+	if (!check_unsolved(compile->program, result->launch, found))
+		return;
+	diag_rewind(&compile->cx.diags, mark);
+	for (uint32_t i = 0; i < found->items.n; i++) {
+		const struct property *property = &found->items.p[i];
+		if (property->status == PROPERTY_VIOLATED)
+			diag_report(&compile->cx.diags, DIAG_E0419, property->span, "%s: %s", property->buffer,
+			            property->detail);
+	}
+	if (compile->options.without_code)
+		diag_soften(&compile->cx.diags, mark, DIAG_W0419);
+}
+
 static bool run_solution(struct compile *compile)
 {
 	bool ok = true;
 
 	for (uint32_t i = 0; i < compile->launches.n; i++) {
 		struct launch_result *result = compile->launches.p[i];
+		struct diag_mark mark = diag_mark(&compile->cx.diags);
+		bool is_solved;
 
 		if (compile->options.parity) {
 			result->parity =
@@ -51,8 +72,11 @@ static bool run_solution(struct compile *compile)
 		                                &compile->options.solve);
 		if (result->solution)
 			result->launch = result->solution->launch;
-		ok = ok && result->solution && result->solution->status != SOLVE_CONFLICT &&
-		     solution_verify(result->solution);
+		is_solved = result->solution && result->solution->status != SOLVE_CONFLICT &&
+		            solution_verify(result->solution);
+		if (!is_solved)
+			explain_by_bounds(compile, result, mark);
+		ok = ok && is_solved;
 	}
 	return ok;
 }

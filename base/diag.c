@@ -204,6 +204,13 @@ void diag_soften(struct diag_list *diags, struct diag_mark mark, enum diag_code 
 	diags->n_errors = mark.n_errors;
 }
 
+void diag_rewind(struct diag_list *diags, struct diag_mark mark)
+{
+	assert(mark.n_items <= diags->items.n && mark.n_errors <= diags->n_errors);
+	diags->items.n = mark.n_items;
+	diags->n_errors = mark.n_errors;
+}
+
 /* Attaches to the last diagnostic, unless that one was dropped. */
 static void attach(struct diag_list *diags, struct diag_attachment attachment)
 {

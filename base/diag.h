@@ -90,6 +90,8 @@ struct diag_mark {
 struct diag_mark diag_mark(const struct diag_list *diags);
 /* Errors reported since the mark become warnings with the code `code`. */
 void diag_soften(struct diag_list *diags, struct diag_mark mark, enum diag_code code);
+/* Forgets what was reported since the mark: something else says better what is wrong. */
+void diag_rewind(struct diag_list *diags, struct diag_mark mark);
 /* Attach to the diagnostic reported last: another place, or the edit that mends it. */
 void diag_note(struct diag_list *diags, struct span span, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -166,7 +166,7 @@ static int analyze(struct cli *cli, const char *last_pass)
 {
 	struct compile *compile;
 	bool ok = cli_compile(cli, last_pass, &compile);
-	bool violated = ok && describe_totals(compile).n_violated > 0;
+	bool violated = describe_totals(compile).n_violated > 0;
 
 	if (ok && cli->options.why) {
 		analyze_why(cli, compile, cli->options.why);

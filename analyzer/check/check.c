@@ -76,6 +76,19 @@ void check_nothing(struct arena *arena, struct property_list *out, const char *r
 		                            .detail = reason });
 }
 
+/* The rows of the launch in the order of the names, those of a name as they were found. */
+static void sort_rows(struct check *check, struct property_list *out, uint32_t first)
+{
+	struct property_list sorted = { 0 };
+
+	for (int name = 0; name < N_PROPERTIES; name++)
+		for (uint32_t i = first; i < out->items.n; i++)
+			if (out->items.p[i].name == (enum property_name)name)
+				vec_push(check->cx->arena, &sorted.items, out->items.p[i]);
+	for (uint32_t i = 0; i < sorted.items.n; i++)
+		out->items.p[first + i] = sorted.items.p[i];
+}
+
 void check_partial(const struct schedule *schedule, const struct warp_program *warp,
                    const char *limit, struct property_list *out)
 {
@@ -87,32 +100,46 @@ void check_partial(const struct schedule *schedule, const struct warp_program *w
 		                   .solution = schedule->solution,
 		                   .warp = warp,
 		                   .out = &found };
-	bool exceeds = false;
+	bool is_violated[N_PROPERTIES] = { false };
+	uint32_t first = out->items.n;
 
+	check_global(&check);
+	check_bounds(&check, check.solution->launch, program->buffers.n);
+	check_defined(&check);
 	check_budget(&check);
 	check_nothing(program->cx->arena, &nothing, limit);
 	for (uint32_t i = 0; i < found.items.n; i++)
-		exceeds |= found.items.p[i].status == PROPERTY_VIOLATED;
+		is_violated[found.items.p[i].name] |= found.items.p[i].status == PROPERTY_VIOLATED;
 	for (uint32_t i = 0; i < nothing.items.n; i++)
-		if (nothing.items.p[i].name != PROPERTY_BUDGET || !exceeds)
+		if (!is_violated[nothing.items.p[i].name])
 			vec_push(program->cx->arena, &out->items, nothing.items.p[i]);
 	for (uint32_t i = 0; i < found.items.n; i++)
 		if (found.items.p[i].status == PROPERTY_VIOLATED)
 			vec_push(program->cx->arena, &out->items, found.items.p[i]);
+	sort_rows(&check, out, first);
 }
 
-/* The rows of the launch in the order of the names, those of a name as they were found. */
-static void sort_rows(struct check *check, uint32_t first)
+bool check_unsolved(const struct tile_program *program, const struct launch *launch,
+                    struct property_list *out)
 {
-	struct property_list *out = check->out;
-	struct property_list sorted = { 0 };
+	struct property_list nothing = { 0 };
+	struct check check = { .cx = program->cx, .pool = program->pool, .out = out };
+	uint32_t first = out->items.n;
+	bool is_violated = false;
 
-	for (int name = 0; name < N_PROPERTIES; name++)
-		for (uint32_t i = first; i < out->items.n; i++)
-			if (out->items.p[i].name == (enum property_name)name)
-				vec_push(check->cx->arena, &sorted.items, out->items.p[i]);
-	for (uint32_t i = 0; i < sorted.items.n; i++)
-		out->items.p[first + i] = sorted.items.p[i];
+	check_bounds(&check, launch->staged ? launch->staged : launch, program->buffers.n);
+	for (uint32_t i = first; i < out->items.n; i++)
+		is_violated |= out->items.p[i].status == PROPERTY_VIOLATED;
+	if (!is_violated) {
+		out->items.n = first;
+		return false;
+	}
+	check_nothing(program->cx->arena, &nothing, "an index outside of its tile leaves no layout");
+	for (uint32_t i = 0; i < nothing.items.n; i++)
+		if (nothing.items.p[i].name != PROPERTY_BOUNDS)
+			vec_push(program->cx->arena, &out->items, nothing.items.p[i]);
+	sort_rows(&check, out, first);
+	return true;
 }
 
 void check_launch(const struct schedule *schedule, const struct warp_program *warp,
@@ -128,9 +155,10 @@ void check_launch(const struct schedule *schedule, const struct warp_program *wa
 	check_global(&check);
 	check_layouts(&check);
 	check_replicas(&check);
+	check_bounds(&check, check.solution->launch, program->buffers.n);
 	check_defined(&check);
 	check_run(&check);
 	check_budget(&check);
 	check_termination(&check);
-	sort_rows(&check, first);
+	sort_rows(&check, out, first);
 }

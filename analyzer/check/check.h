@@ -49,11 +49,17 @@ property_status_text(enum property_status status); /* "proved", "violated", "not
 /* One row a name, "not proved", with the reason. */
 void check_nothing(struct arena *arena, struct property_list *out, const char *reason);
 /*
- * A launch of which only a part could be lowered: what the part exceeds already is violated, all
- * else is not proved, for the reason `limit`.
+ * A launch of which only a part could be lowered: what the part exceeds already, and what the tile
+ * program alone shows, is violated, all else is not proved, for the reason `limit`.
  */
 void check_partial(const struct schedule *schedule, const struct warp_program *warp,
                    const char *limit, struct property_list *out);
+/*
+ * A launch that has no layouts: true when an index of a tile of registers is outside, which
+ * explains it; then bounds is violated and all else not proved.
+ */
+bool check_unsolved(const struct tile_program *program, const struct launch *launch,
+                    struct property_list *out);
 /* Checks one launch. Never fails: what cannot be decided is PROPERTY_NOT_PROVED. */
 void check_launch(const struct schedule *schedule, const struct warp_program *warp,
                   struct property_list *out);

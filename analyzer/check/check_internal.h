@@ -43,6 +43,11 @@ const char *check_index_text(struct check *check, const int64_t *index,
 void check_layouts(struct check *check);
 /* check_replicas.c */
 void check_replicas(struct check *check);
+/*
+ * check_bounds.c: bounds of tiles, on the tile program. Without check->solution, threads have no
+ * names; `n_buffers`: of the program.
+ */
+void check_bounds(struct check *check, const struct launch *launch, uint32_t n_buffers);
 /* check_defined.c: happens-before of values. */
 void check_defined(struct check *check);
 /* check_global.c: happens-before in global memory, owner of threads' own arrays. */

@@ -34,9 +34,10 @@ struct granule {
 	int32_t other_writer; /* another thread whose atomic is not ordered with writer's */
 	uint32_t group;       /* cp.async group + 1 that is in flight or was last; 0: none */
 	int32_t group_thread;
-	uint32_t product;       /* group of wgmma + 1 that read it last; 0: none */
-	int32_t product_thread; /* the first of its warpgroup */
-	uint32_t fences;        /* proxy fences before it was written */
+	uint32_t product;                 /* group of wgmma + 1 that read it last; 0: none */
+	int32_t product_thread;           /* the first of its warpgroup */
+	uint32_t fences;                  /* proxy fences before it was written */
+	bool write_is_sure, read_is_sure; /* no condition that data decide is around what did it */
 };
 
 /* The last barrier of a part of the block that a thread came to, and whom it met there. */
@@ -56,6 +57,11 @@ struct copy_groups {
 struct piece {
 	struct granule *granules;
 	int64_t n, granule_bytes;
+};
+
+/* Intervals that no barrier which surely happens has ended, although a later one is open. */
+struct gap {
+	uint32_t first, last;
 };
 
 /* The first thing that could not be decided, and where; `why` NULL: nothing. */
@@ -78,6 +84,9 @@ struct run {
 	struct map codes;                 /* expression id -> struct expr_code * */
 	uint32_t interval;                /* counts barriers of any kind */
 	uint32_t block_interval;          /* that the last barrier of the whole block began */
+	vec_of(struct gap) gaps;          /* before it, but not ordered by it */
+	uint32_t n_unknown;               /* conditions around that data decide */
+	bool is_unsure;                   /* such a one, or a predicate that data decide */
 	struct meeting *meetings;         /* by thread */
 	struct copy_groups *groups;       /* of cp.async, by thread */
 	/* Groups of wgmma, whose reads go on until they are awaited, and in which interval that was. */
@@ -117,14 +126,22 @@ static bool evaluate(struct run *run, const struct expr *e, int64_t *out)
 	return true;
 }
 
-/* Threads that execute: `mask` gets active and predicate. An unknown predicate counts as true. */
+/*
+ * Threads that execute: `mask` gets active and predicate. An unknown predicate counts as true, and
+ * what follows from it as unsure.
+ */
 static void predicate_mask(struct run *run, const struct expr *predicate, bool *mask)
 {
 	int64_t n = run->warp->n_threads;
 
 	memcpy(mask, run->active, (size_t)n * sizeof *mask);
-	if (!predicate || !evaluate(run, predicate, run->conditions))
+	run->is_unsure = run->n_unknown > 0;
+	if (!predicate)
 		return;
+	if (!evaluate(run, predicate, run->conditions)) {
+		run->is_unsure = true;
+		return;
+	}
 	for (int64_t t = 0; t < n; t++)
 		mask[t] = mask[t] && run->conditions[t];
 }
@@ -144,14 +161,23 @@ struct order_fault {
 	const char *what; /* NULL: nothing */
 	int32_t other;
 	const struct wnode *node; /* what the other one ran */
+	bool is_sure;             /* that it ran it */
 };
+
+static bool is_in_gap(const struct run *run, uint32_t interval)
+{
+	for (uint32_t i = 0; i < run->gaps.n; i++)
+		if (interval >= run->gaps.p[i].first && interval <= run->gaps.p[i].last)
+			return true;
+	return false;
+}
 
 /* Is what thread `other` did in `interval` ordered before what `thread` does now? */
 static bool is_ordered(const struct run *run, int32_t other, uint32_t interval, int32_t thread)
 {
 	const struct meeting *met = &run->meetings[thread == WARPGROUP ? run->matrix_thread : thread];
 
-	return other == thread || interval < run->block_interval ||
+	return other == thread || (interval < run->block_interval && !is_in_gap(run, interval)) ||
 	       (interval < met->interval && other >= met->first && other < met->first + met->n);
 }
 
@@ -171,6 +197,7 @@ static bool meets_copy(struct run *run, const struct granule *g, int32_t thread,
 		return false;
 	fault->other = g->group_thread;
 	fault->node = g->write_node;
+	fault->is_sure = g->write_is_sure;
 	return true;
 }
 
@@ -186,7 +213,8 @@ static bool meets_write(struct run *run, const struct granule *g, int32_t thread
 		writer = g->other_writer;
 	if (writer == NO_THREAD || is_ordered(run, writer, g->write_interval, thread))
 		return false;
-	*fault = (struct order_fault){ "without a barrier behind the write by", writer, g->write_node };
+	*fault = (struct order_fault){ "without a barrier behind the write by", writer, g->write_node,
+		                           g->write_is_sure };
 	return true;
 }
 
@@ -196,9 +224,11 @@ static void touch_read(struct run *run, struct granule *g, int32_t thread, const
 	if (meets_copy(run, g, thread, fault) || meets_write(run, g, thread, fault))
 		return;
 	g->read_node = node;
+	g->read_is_sure = !run->is_unsure;
 	if (thread == WARPGROUP)
 		return;
-	if (g->first_reader == NO_THREAD || g->read_interval < run->block_interval)
+	if (g->first_reader == NO_THREAD ||
+	    (g->read_interval < run->block_interval && !is_in_gap(run, g->read_interval)))
 		g->first_reader = g->last_reader = thread;
 	if (thread < g->first_reader)
 		g->first_reader = thread;
@@ -215,11 +245,11 @@ static void touch_write(struct run *run, struct granule *g, int32_t thread, bool
 		return;
 	if (g->product > run->n_products_done)
 		*fault = (struct order_fault){ "while a wgmma that is not awaited reads it, of",
-			                           g->product_thread, g->read_node };
+			                           g->product_thread, g->read_node, g->read_is_sure };
 	else if (g->product &&
 	         !is_ordered(run, g->product_thread, run->products_interval.p[g->product - 1], thread))
 		*fault = (struct order_fault){ "without a barrier behind the wait for the wgmma of",
-			                           g->product_thread, g->read_node };
+			                           g->product_thread, g->read_node, g->read_is_sure };
 	if (fault->what || g->first_reader == NO_THREAD)
 		return;
 	if (!is_ordered(run, g->first_reader, g->read_interval, thread))
@@ -230,6 +260,7 @@ static void touch_write(struct run *run, struct granule *g, int32_t thread, bool
 		return;
 	fault->what = "without a barrier behind the read by";
 	fault->node = g->read_node;
+	fault->is_sure = g->read_is_sure;
 }
 
 static void complete_write(struct run *run, struct granule *g, int32_t thread,
@@ -243,6 +274,7 @@ static void complete_write(struct run *run, struct granule *g, int32_t thread,
 	g->first_reader = g->last_reader = NO_THREAD;
 	g->other_writer = other;
 	g->write_node = touch->node;
+	g->write_is_sure = !run->is_unsure;
 	g->is_atomic = touch->is_atomic && !stored;
 	if (touch->async) {
 		g->writer = NO_THREAD;
@@ -267,12 +299,23 @@ static void report_order(struct run *run, const struct shared_touch *touch, int3
 	const char *subject = thread == WARPGROUP
 	                          ? "a warpgroup"
 	                          : arena_printf(run->check->cx->arena, "thread %d", (int)thread);
-	struct finding finding = { PROPERTY_HAPPENS_BEFORE, PROPERTY_VIOLATED, touch->node->span,
+	bool is_sure = !run->is_unsure && fault->is_sure;
+	struct finding finding = { PROPERTY_HAPPENS_BEFORE,
+		                       is_sure ? PROPERTY_VIOLATED : PROPERTY_NOT_PROVED, touch->node->span,
 		                       shared_name(run, touch->addr->shared) };
 
-	check_found(run->check, finding, "%s %s byte %lld %s thread %d in line %u", subject,
+	check_found(run->check, finding, "%s%s %s byte %lld %s thread %d in line %u",
+	            is_sure ? "" : "where data let both happen, ", subject,
 	            touch->is_write ? "writes" : "reads", (long long)offset, fault->what,
 	            (int)fault->other, source_line(&run->check->cx->sources, fault->node->span));
+}
+
+/* What an access does wrong by itself: a violation unless data decide whether it happens. */
+static struct finding access_finding(const struct run *run, enum property_name name,
+                                     const struct wnode *node, const char *buffer)
+{
+	return (struct finding){ name, run->is_unsure ? PROPERTY_NOT_PROVED : PROPERTY_VIOLATED,
+		                     node->span, buffer };
 }
 
 /* One thread's access: bounds, alignment, order. False after the first violation. */
@@ -281,21 +324,19 @@ static bool touch_shared(struct run *run, const struct shared_touch *touch, int3
 {
 	const struct wshared *shared = touch->addr->shared;
 	struct piece *piece = &run->pieces[shared->id];
-	struct order_fault fault = { NULL, NO_THREAD, NULL };
+	struct order_fault fault = { NULL, NO_THREAD, NULL, false };
 
 	run->n_accesses++;
 	if (offset < 0 || offset + touch->bytes > wshared_bytes(shared)) {
 		check_found(run->check,
-		            (struct finding){ PROPERTY_BOUNDS, PROPERTY_VIOLATED, touch->node->span,
-		                              shared_name(run, shared) },
+		            access_finding(run, PROPERTY_BOUNDS, touch->node, shared_name(run, shared)),
 		            "thread %d touches bytes %lld to %lld of %lld", (int)thread, (long long)offset,
 		            (long long)(offset + touch->bytes - 1), (long long)wshared_bytes(shared));
 		return false;
 	}
 	if ((shared->offset_bytes + offset) % touch->bytes) {
 		check_found(run->check,
-		            (struct finding){ PROPERTY_ALIGNMENT, PROPERTY_VIOLATED, touch->node->span,
-		                              shared_name(run, shared) },
+		            access_finding(run, PROPERTY_ALIGNMENT, touch->node, shared_name(run, shared)),
 		            "thread %d accesses %lld bytes at offset %lld", (int)thread,
 		            (long long)touch->bytes, (long long)offset);
 		return false;
@@ -403,15 +444,13 @@ static void run_global(struct run *run, const struct wnode *node, const struct w
 			continue;
 		run->n_accesses++;
 		if (offsets[t] < 0 || offsets[t] + bytes / elem_bytes > elems) {
-			check_found(run->check,
-			            (struct finding){ PROPERTY_BOUNDS, PROPERTY_VIOLATED, node->span, name },
+			check_found(run->check, access_finding(run, PROPERTY_BOUNDS, node, name),
 			            "thread %lld touches element %lld of %lld", (long long)t,
 			            (long long)offsets[t], (long long)elems);
 			return;
 		}
 		if (offsets[t] * elem_bytes % bytes) {
-			check_found(run->check,
-			            (struct finding){ PROPERTY_ALIGNMENT, PROPERTY_VIOLATED, node->span, name },
+			check_found(run->check, access_finding(run, PROPERTY_ALIGNMENT, node, name),
 			            "thread %lld accesses %lld bytes at element %lld", (long long)t,
 			            (long long)bytes, (long long)offsets[t]);
 			return;
@@ -479,7 +518,7 @@ static bool touch_matrix(struct run *run, const struct matrix_touch *matrix, int
 		struct granule *granule = &piece->granules[g];
 		struct order_fault fault = { "without a proxy fence behind the write by",
 			                         granule->group ? granule->group_thread : granule->writer,
-			                         granule->write_node };
+			                         granule->write_node, granule->write_is_sure };
 		granule->product = run->n_products + 1;
 		granule->product_thread = run->matrix_thread;
 		if (!is_unfenced(run, granule))
@@ -596,6 +635,7 @@ static void run_barrier(struct run *run, const struct wnode *node)
 	if (here == NO_THREAD)
 		return;
 	run->block_interval = ++run->interval;
+	run->gaps.n = 0;
 	if (elsewhere == NO_THREAD || run->check->n_found[PROPERTY_TERMINATION])
 		return;
 	if (!node->as.inst.predicate && run->split)
@@ -954,6 +994,81 @@ static void run_loop(struct run *run, const struct wnode *node)
 	run->split = split;
 }
 
+struct uniform_visit {
+	const struct run *run;
+	bool differs;
+};
+
+static void visit_uniform(void *user, const struct expr *e)
+{
+	struct uniform_visit *visit = user;
+
+	visit->differs |= (e->kind == EXPR_REG && !e->as.reg->is_uniform) || e->kind == EXPR_CALL ||
+	                  (e->kind == EXPR_VAR && e->as.var == visit->run->warp->tid);
+}
+
+/* Do all threads find the same, although it is not known what? */
+static bool is_uniform(const struct run *run, const struct expr *e)
+{
+	struct uniform_visit visit = { run, false };
+
+	expr_walk(e, visit_uniform, &visit);
+	return !visit.differs;
+}
+
+/* One of two branches: what of it is not ordered behind them, and whether it has a barrier. */
+struct branch {
+	struct gap tail;
+	bool has_barrier;
+};
+
+static struct branch run_branch(struct run *run, const struct wblock *block)
+{
+	uint32_t first = run->interval, barriers = run->block_interval;
+	struct branch branch;
+
+	run->n_unknown++;
+	run_block(run, block);
+	run->n_unknown--;
+	branch.has_barrier = run->block_interval != barriers;
+	branch.tail = (struct gap){ branch.has_barrier ? run->block_interval : first, run->interval };
+	return branch;
+}
+
+/*
+ * Branches that data decide: a barrier inside orders what is in its branch, and behind both
+ * nothing that stood in front, unless both have one. When all threads take the same branch, what
+ * is in one does not meet what is in the other.
+ */
+static void run_unknown(struct run *run, const struct wnode *node)
+{
+	struct arena *arena = run->check->cx->arena;
+	struct gap before = { run->block_interval, run->interval };
+	vec_of(struct gap) saved = { 0 };
+	struct branch then, otherwise;
+
+	for (uint32_t i = 0; i < run->gaps.n; i++)
+		vec_push(arena, &saved, run->gaps.p[i]);
+	run->interval++;
+	then = run_branch(run, &node->as.if_.then);
+	run->block_interval = ++run->interval;
+	run->gaps.n = 0;
+	for (uint32_t i = 0; i < saved.n; i++)
+		vec_push(arena, &run->gaps, saved.p[i]);
+	vec_push(arena, &run->gaps, before);
+	if (!is_uniform(run, node->as.if_.condition))
+		vec_push(arena, &run->gaps, then.tail);
+	otherwise = run_branch(run, &node->as.if_.otherwise);
+	run->block_interval = ++run->interval;
+	run->gaps.n = 0;
+	for (uint32_t i = 0; i < saved.n && !(then.has_barrier && otherwise.has_barrier); i++)
+		vec_push(arena, &run->gaps, saved.p[i]);
+	if (!(then.has_barrier && otherwise.has_barrier))
+		vec_push(arena, &run->gaps, before);
+	vec_push(arena, &run->gaps, then.tail);
+	vec_push(arena, &run->gaps, otherwise.tail);
+}
+
 static void run_if(struct run *run, const struct wnode *node)
 {
 	int64_t n = run->warp->n_threads;
@@ -962,8 +1077,7 @@ static void run_if(struct run *run, const struct wnode *node)
 	const struct wnode *split = run->split;
 
 	if (!evaluate(run, node->as.if_.condition, values)) {
-		run_block(run, &node->as.if_.then);
-		run_block(run, &node->as.if_.otherwise);
+		run_unknown(run, node);
 		return;
 	}
 	for (int64_t t = 0; t < n; t++)
@@ -1030,6 +1144,7 @@ static void narrow_granules(struct run *run, const struct wblock *block)
 static void reset_memory(struct run *run)
 {
 	run->interval = run->block_interval = 1;
+	run->gaps.n = 0;
 	memset(run->meetings, 0, (size_t)run->warp->n_threads * sizeof(*run->meetings));
 	run->n_products = run->n_products_done = run->n_fences = 0;
 	run->products_interval.n = 0;

@@ -23,10 +23,14 @@ static void apply_pins(struct solver *solver)
 		}
 }
 
-/* Which constraint gave each free fragment its layout: the first space of its component that
- * touches it. */
+/* Which constraint gave each fragment its layout; of one that only conversions reach, the first
+ * that touches it. */
 static void find_sources(struct solver *solver)
 {
+	for (uint32_t c = 0; c < solver->components.n && !solver->trial; c++) {
+		solve_enter_role(solver, solver->components.p[c]->role);
+		solve_trace(solver, solver->components.p[c]);
+	}
 	for (uint32_t s = 0; s < solver->spaces.n; s++)
 		for (uint32_t u = 0; u < solver->spaces.p[s]->uses.n; u++) {
 			uint32_t id = solver->spaces.p[s]->uses.p[u].buffer->id;
@@ -62,6 +66,7 @@ void solve_open(struct solver *solver, struct tile_program *program, const struc
 	solver->by_element = arena_array(solver->arena, bool, n_buffers);
 	solver->fragment_layout = arena_array(solver->arena, const struct layout *, n_buffers);
 	solver->fragment_from = arena_array(solver->arena, const struct constraint *, n_buffers);
+	solver->fragment_follows = arena_array(solver->arena, const struct buffer *, n_buffers);
 	solve_role(solver, (struct thread_range){ 0, solver->n_threads });
 	solver->access = solver->roles.p[0]->access;
 }
@@ -73,6 +78,7 @@ bool solve_decide(struct solver *solver)
 	if (!solve_collect(solver))
 		return false;
 	solver->space_layout = arena_array(solver->arena, const struct layout *, solver->spaces.n);
+	solver->space_from = arena_array(solver->arena, const struct buffer *, solver->spaces.n);
 	for (uint32_t c = 0; c < solver->components.n; c++) {
 		solve_enter_role(solver, solver->components.p[c]->role);
 		ok &= solve_component(solver, solver->components.p[c]);

@@ -44,14 +44,20 @@ struct constraint {
 struct candidate {
 	const struct layout *layout;
 	int64_t wavefronts,
-		ideal;   /* of all accesses of the buffer in one block, weighted by executions */
-	double cost; /* cycles a block, the unit in which candidates are compared */
+		ideal; /* of all accesses of the buffer in one block, weighted by executions */
+	/* Cycles a block, the unit in which candidates are compared: of the buffer's accesses; of the
+	 * whole block for the buffer of solve_options.why, with all else chosen anew. */
+	double cost;
+	const char
+		*edit; /* what gives it, where a gemm decides: another policy; NULL: T.annotate_layout */
 };
 
 struct buffer_solution {
 	const struct buffer *buffer;
-	const struct layout *layout;         /* NULL: the buffer is not used */
-	const struct constraint *fixed_by;   /* the constraint that decided */
+	const struct layout *layout;       /* NULL: the buffer is not used */
+	const struct constraint *fixed_by; /* the constraint that decided */
+	/* A fragment: the one whose layout that constraint carried over; NULL: it started here. */
+	const struct buffer *follows;
 	vec_of(struct candidate) candidates; /* the chosen one first, then by cost; shared buffers */
 };
 

@@ -69,7 +69,7 @@ static const char *element_text(struct solver *solver, const struct buffer *view
 /* Solved once more without the annotation; what is chosen then. */
 static void try_without(struct solver *solver, const struct buffer *owner)
 {
-	struct trial trial = { .strict = solver->options.strict, .unannotated = owner };
+	struct trial trial = { .strict = solver->options.strict, .annotated = owner };
 	const struct solution *solution = solver->trial ? NULL : solve_trial(solver, &trial);
 	const char *name = sym_text(solver->cx->names, owner->name);
 

@@ -246,59 +246,86 @@ static void find_reductions(struct family *family)
 	}
 }
 
-/* The threads that share an element of a known fragment split the dimension that the fragment does
- * not have. */
+/* The dimension of the space, or the part of one, that a fragment's index does not tell apart. */
+struct missing {
+	int dim;
+	int64_t extent; /* of f[j // 4] the 4 values of j % 4; of an index without j all of them */
+};
+
+/* False when the index leaves out none, or more than one. */
+static bool find_missing(const struct space *space, const struct use *use, struct missing *missing)
+{
+	missing->dim = NO_DIM;
+	for (uint32_t d = 0; d < space->rank; d++) {
+		int64_t extent = space->shape[d];
+
+		for (uint32_t k = 0; k < use->buffer->rank; k++)
+			if (use->dims[k].source_dim == (int)d && use->dims[k].quotient < extent)
+				extent = use->dims[k].quotient;
+		if (extent == 1)
+			continue;
+		if (missing->dim != NO_DIM)
+			return false;
+		*missing = (struct missing){ (int)d, extent };
+	}
+	return missing->dim != NO_DIM;
+}
+
+/* The partition whose threads are the fragment's: those that share an element split what is
+ * missing, in vectors of `v`; the rest of it is in slots. NULL when they do not divide it. */
+static struct layout *extend(const struct family *family, const struct use *use,
+                             const struct layout *fragment, struct missing missing, int64_t v)
+{
+	const struct space *space = family->space;
+	struct layout *layout = layout_new_fragment(family->solver->arena, space->rank, space->shape);
+	bool is_part = missing.extent < space->shape[missing.dim];
+	int64_t div = v, slots;
+
+	layout_add_digit(layout, (struct digit){ missing.dim, 1, v, AXIS_SLOT, 1 });
+	/* Digits are sorted with the largest stride first. */
+	for (uint32_t i = fragment->n_digits; i-- > 0;)
+		if (fragment->digits[i].dim == DIM_REPLICA) {
+			layout_add_digit(layout, (struct digit){ missing.dim, div, fragment->digits[i].extent,
+			                                         AXIS_THREAD, fragment->digits[i].stride });
+			div *= fragment->digits[i].extent;
+		}
+	if (is_part && missing.extent % div != 0)
+		return NULL;
+	slots = ceil_div(missing.extent, div);
+	layout_add_digit(layout, (struct digit){ missing.dim, div, slots, AXIS_SLOT, v });
+	slots *= v;
+	for (uint32_t i = 0; i < fragment->n_digits; i++) {
+		struct digit digit = fragment->digits[i];
+		const struct projection *seen = &use->dims[digit.dim == DIM_REPLICA ? 0 : digit.dim];
+
+		if (digit.dim == DIM_REPLICA)
+			continue;
+		digit.dim = seen->source_dim;
+		digit.div *= seen->quotient;
+		digit.stride *= digit.axis == AXIS_SLOT ? slots : 1;
+		layout_add_digit(layout, digit);
+	}
+	layout_finish(layout);
+	return layout;
+}
+
 static void add_extensions(struct family *family, const struct use *use,
                            const struct layout *fragment)
 {
-	const struct space *space = family->space;
-	int missing = NO_DIM;
+	struct missing missing;
 
-	for (uint32_t d = 0; d < space->rank; d++) {
-		bool has = space->shape[d] == 1;
-
-		for (uint32_t k = 0; k < use->buffer->rank; k++)
-			has |= use->dims[k].source_dim == (int)d && use->dims[k].quotient == 1;
-		if (has)
-			continue;
-		if (missing != NO_DIM)
-			return;
-		missing = (int)d;
-	}
 	fragment = solve_without_blocks(family->solver, fragment, use);
-	if (missing == NO_DIM || !fragment)
+	if (!fragment || !find_missing(family->space, use, &missing))
 		return;
-	for (int64_t v = max_vector(family, missing); v >= 1; v /= 2) {
+	for (int64_t v = max_vector(family, missing.dim); v >= 1; v /= 2) {
 		struct arena_mark mark = arena_mark(family->solver->arena);
 		struct layout *layout;
-		int64_t div = v, slots = v;
 
-		if (space->shape[missing] % v != 0)
+		if (missing.extent % v != 0)
 			continue;
-		layout = layout_new_fragment(family->solver->arena, space->rank, space->shape);
-		layout_add_digit(layout, (struct digit){ missing, 1, v, AXIS_SLOT, 1 });
-		/* Digits are sorted with the largest stride first. */
-		for (uint32_t i = fragment->n_digits; i-- > 0;)
-			if (fragment->digits[i].dim == DIM_REPLICA) {
-				layout_add_digit(layout, (struct digit){ missing, div, fragment->digits[i].extent,
-				                                         AXIS_THREAD, fragment->digits[i].stride });
-				div *= fragment->digits[i].extent;
-			}
-		layout_add_digit(layout, (struct digit){ missing, div, ceil_div(space->shape[missing], div),
-		                                         AXIS_SLOT, slots });
-		slots *= ceil_div(space->shape[missing], div);
-		for (uint32_t i = 0; i < fragment->n_digits; i++) {
-			const struct digit *digit = &fragment->digits[i];
-
-			if (digit->dim != DIM_REPLICA)
-				layout_add_digit(layout,
-				                 (struct digit){ use->dims[digit->dim].source_dim, digit->div,
-				                                 digit->extent, digit->axis,
-				                                 digit->axis == AXIS_SLOT ? digit->stride * slots
-				                                                          : digit->stride });
-		}
-		layout_finish(layout);
-		add_candidate(family, layout, mark);
+		layout = extend(family, use, fragment, missing, v);
+		if (layout)
+			add_candidate(family, layout, mark);
 	}
 }
 

@@ -284,7 +284,16 @@ static struct space *add_space(struct solver *solver, enum space_kind kind, cons
 	return space;
 }
 
-static const char *space_text(enum space_kind kind)
+/* Does it touch memory that threads share? */
+static bool touches_memory(const struct space *space)
+{
+	for (uint32_t u = 0; u < space->uses.n; u++)
+		if (space->uses.p[u].buffer->scope != SCOPE_FRAGMENT)
+			return true;
+	return false;
+}
+
+static const char *space_text(const struct space *space)
 {
 	static const char *const texts[] = {
 		[SPACE_PARALLEL] = "T.Parallel: an iteration's elements have one owner",
@@ -296,7 +305,9 @@ static const char *space_text(enum space_kind kind)
 		[SPACE_SCAN] = "scan: source and result live alike",
 	};
 
-	return texts[kind];
+	if (space->kind == SPACE_COPY && !touches_memory(space))
+		return "T.copy: an element has one owner on both sides";
+	return texts[space->kind];
 }
 
 static void constrain_space(struct solver *solver, struct space *space)
@@ -309,7 +320,7 @@ static void constrain_space(struct solver *solver, struct space *space)
 	struct constraint *constraint = solve_add_constraint(
 		solver, kind, space->stmt, space->uses.n > 0 ? space->uses.p[0].buffer : NULL);
 
-	constraint->text = space_text(space->kind);
+	constraint->text = space_text(space);
 	space->constraint = constraint;
 }
 
@@ -764,16 +775,18 @@ static bool collect_annotations(struct solver *solver)
 		const struct buffer *buffer = solver->program->buffers.p[b];
 		const struct layout *placed =
 			buffer->map ? place_layout(solver->arena, solver->pool, buffer) : NULL;
+		const struct layout *annotation = buffer->annotation;
 		struct constraint *constraint;
 
 		ok &= !placed || check_annotation(solver, buffer, placed);
-		if (!buffer->annotation || buffer->launch != solver->launch->index ||
-		    (solver->trial && solver->trial->unannotated == buffer) ||
-		    (buffer->scope == SCOPE_FRAGMENT) != (buffer->annotation->kind == LAYOUT_FRAGMENT))
+		if (solver->trial && solver->trial->annotated == buffer)
+			annotation = solver->trial->layout;
+		if (!annotation || buffer->launch != solver->launch->index ||
+		    (buffer->scope == SCOPE_FRAGMENT) != (annotation->kind == LAYOUT_FRAGMENT))
 			continue;
-		ok &= check_annotation(solver, buffer, buffer->annotation);
+		ok &= check_annotation(solver, buffer, annotation);
 		constraint = solve_add_constraint(solver, CONSTRAINT_ANNOTATION, NULL, buffer);
-		constraint->layout = buffer->annotation;
+		constraint->layout = annotation;
 		constraint->text = arena_printf(solver->arena, "T.annotate_layout gives %s this layout",
 		                                sym_text(solver->cx->names, buffer->name));
 		solver->annotated[b] = constraint;

@@ -154,11 +154,13 @@ struct trial {
 	int64_t n_threads;       /* 0: as written */
 	const struct stmt *gemm; /* has this policy; NULL: none */
 	enum gemm_policy policy;
-	struct buffer *shared;            /* a fragment that is put into shared memory; NULL: none */
-	const struct buffer *unannotated; /* its T.annotate_layout is left out; NULL: none */
-	const struct target *target;      /* another one; NULL: the same */
+	struct buffer *shared;          /* a fragment that is put into shared memory; NULL: none */
+	const struct buffer *annotated; /* has this layout instead of an annotated one; NULL: none */
+	const struct layout *layout;    /* NULL: its annotation is left out */
+	const struct target *target;    /* another one; NULL: the same */
 	bool strict;
-	double limit; /* only solutions that cost less are wanted, tensor cores included; 0: any */
+	bool has_budget; /* of its own: what others spent does not count */
+	double limit;    /* only solutions that cost less are wanted, tensor cores included; 0: any */
 };
 
 /* What takes the solver's time: the budget is spent by counting these, not by a clock, so that the
@@ -217,16 +219,20 @@ struct solver {
 	/* The choice while it is built: by space id, by buffer id. */
 	const struct layout **space_layout, **fragment_layout;
 	const struct constraint **fragment_from; /* by buffer id: what gave fragment_layout its value */
+	const struct buffer **space_from; /* by space id: the fragment that gave space_layout its value,
+	                                        NULL: a candidate */
+	const struct buffer *
+		*fragment_follows; /* by buffer id: the space_from of fragment_from's space */
 	struct map
 		shared_layouts; /* memo: (buffer, partitions that touch it) -> struct shared_choice * */
-	struct map views; /* memo of solve_view_layout */
+	struct map views;   /* memo of solve_view_layout */
 	vec_of(const struct buffer *) used_views; /* that statements name beside their owners */
-	struct map global_bytes; /* memo: (space, partition) -> bytes of a copy's global side */
-	struct map copies;       /* memo: (space, partition, shared layout) -> copy plan and access */
-	struct solve_memo *memo; /* its own, or that of the solver whose trial this is */
-	bool needs_hopper;       /* E0413 was reported: once for a launch */
-	double cutoff;           /* assignments that cost as much are not wanted; 0: all are */
-	bool exhausted;          /* a limit kept partitions or assignments out of the search */
+	struct map global_bytes;   /* memo: (space, partition) -> bytes of a copy's global side */
+	struct map copies;         /* memo: (space, partition, shared layout) -> copy plan and access */
+	struct solve_memo *memo;   /* its own, or that of the solver whose trial this is */
+	bool needs_hopper;         /* E0413 was reported: once for a launch */
+	double cutoff;             /* assignments that cost as much are not wanted; 0: all are */
+	bool exhausted;            /* a limit kept partitions or assignments out of the search */
 	const struct trial *trial; /* NULL: this is the solution itself */
 	const bool *no_wgmma;      /* by statement id: the gemm uses mma.sync; NULL: none must */
 	struct mismatch *mismatch; /* the first inconsistency met, for the explanation */
@@ -415,6 +421,9 @@ bool solve_sets_all(const struct space *space, const struct use *use);
 bool solve_component(struct solver *solver, struct component *component);
 /* The same without a word: finds the assignments under the present conversions. */
 void solve_enumerate(struct solver *solver, struct component *component);
+/* The component's chosen assignment reached once more in the order of the search: fills
+ * fragment_from and fragment_follows of its fragments. */
+void solve_trace(struct solver *solver, const struct component *component);
 
 /* ---- solve_cost.c ---- */
 

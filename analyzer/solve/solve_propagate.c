@@ -214,6 +214,7 @@ static bool spread_from_space(struct propagation *p, const struct space *space, 
 		} else if (seen && reaches_shape(seen) && !waits(space, use)) {
 			assign(p, &solver->fragment_layout[use->buffer->id], seen);
 			solver->fragment_from[use->buffer->id] = space->constraint;
+			solver->fragment_follows[use->buffer->id] = solver->space_from[space->id];
 			*changed = true;
 		} else {
 			*open = true;
@@ -237,6 +238,7 @@ static void spread_to_space(struct propagation *p, const struct space *space, bo
 		if (!partition || !reaches_shape(partition))
 			continue;
 		assign(p, &solver->space_layout[space->id], partition);
+		solver->space_from[space->id] = use->buffer;
 		*changed = true;
 		return;
 	}
@@ -347,6 +349,7 @@ static void assign_stored(struct propagation *p)
 				continue;
 			assign(p, &solver->fragment_layout[use->buffer->id], seen);
 			solver->fragment_from[use->buffer->id] = space->constraint;
+			solver->fragment_follows[use->buffer->id] = NULL;
 		}
 	}
 }
@@ -375,6 +378,7 @@ static void enumerate(struct propagation *p, int depth)
 		n = solve_candidates(p->solver, space, candidates, MAX_CANDIDATES);
 		for (uint32_t i = 0; i < n; i++) {
 			assign(p, &p->solver->space_layout[space->id], candidates[i]);
+			p->solver->space_from[space->id] = NULL;
 			enumerate(p, depth + 1);
 			undo_to(p, before);
 		}
@@ -406,6 +410,7 @@ static void start_scalars(struct propagation *p)
 		                 (struct digit){ DIM_REPLICA, 1, p->solver->n_threads, AXIS_THREAD, 1 });
 		layout_finish(all);
 		assign(p, &p->solver->space_layout[space->id], all);
+		p->solver->space_from[space->id] = NULL;
 	}
 }
 
@@ -420,6 +425,7 @@ static void start_pinned(struct propagation *p)
 			continue;
 		assign(p, &p->solver->fragment_layout[buffer->id], pin->layout);
 		p->solver->fragment_from[buffer->id] = pin;
+		p->solver->fragment_follows[buffer->id] = NULL;
 	}
 }
 
@@ -432,6 +438,36 @@ void solve_enumerate(struct solver *solver, struct component *component)
 	start_pinned(&p);
 	enumerate(&p, 0);
 	undo_to(&p, 0);
+}
+
+void solve_trace(struct solver *solver, const struct component *component)
+{
+	struct propagation p = { .solver = solver,
+		                     .component = (struct component *)(uintptr_t)component };
+	const struct assignment *chosen = component->chosen;
+	bool open = true;
+
+	for (uint32_t s = 0; s < component->spaces.n; s++)
+		solver->space_layout[component->spaces.p[s]->id] = NULL;
+	for (uint32_t f = 0; f < component->fragments.n; f++)
+		solver->fragment_layout[component->fragments.p[f]->id] = NULL;
+	start_scalars(&p);
+	start_pinned(&p);
+	while (open && propagate(&p)) {
+		const struct space *space = largest_open(&p);
+
+		open = space != NULL;
+		for (uint32_t s = 0; open && s < component->spaces.n; s++)
+			if (component->spaces.p[s] == space) {
+				assign(&p, &solver->space_layout[space->id], chosen->spaces[s]);
+				solver->space_from[space->id] = NULL;
+			}
+	}
+	assign_stored(&p);
+	for (uint32_t s = 0; s < component->spaces.n; s++)
+		solver->space_layout[component->spaces.p[s]->id] = chosen->spaces[s];
+	for (uint32_t f = 0; f < component->fragments.n; f++)
+		solver->fragment_layout[component->fragments.p[f]->id] = chosen->fragments[f];
 }
 
 bool solve_component(struct solver *solver, struct component *component)

@@ -227,57 +227,90 @@ static void record_choices(struct solver *solver, struct buffer_solution *out)
 
 		for (uint32_t f = 0; f < component->fragments.n; f++)
 			for (uint32_t a = 0;
-			     component->fragments.p[f] == out->buffer && a < component->assignments.n; a++) {
-				const struct assignment *assignment = &component->assignments.p[a];
-
-				add_fragment_candidate(solver, out,
-				                       (struct candidate){ .layout = assignment->fragments[f],
-				                                           .cost = assignment->fixed_cost +
-				                                                   assignment->shared_bound });
-			}
+			     component->fragments.p[f] == out->buffer && a < component->assignments.n; a++)
+				add_fragment_candidate(
+					solver, out,
+					(struct candidate){ .layout = component->assignments.p[a].fragments[f] });
 	}
 }
 
-/* An accumulator: what the gemm's other policies would have given, by the cost of all. */
+/* What a gemm dictates: what its other policies would have given, by the cost of all. */
 static void record_policies(struct solver *solver, struct buffer_solution *out)
 {
 	for (int policy = POLICY_SQUARE; policy <= POLICY_FULL_COL; policy++) {
 		struct trial trial = { .gemm = out->fixed_by->stmt,
 			                   .policy = (enum gemm_policy)policy,
-			                   .strict = solver->options.strict };
+			                   .strict = solver->options.strict,
+			                   .has_budget = true };
 		const struct solution *other = solve_trial(solver, &trial);
 
 		if (other)
 			add_fragment_candidate(
 				solver, out,
 				(struct candidate){ .layout = other->buffers[out->buffer->id].layout,
-			                        .cost = other->cost });
+			                        .cost = other->cost,
+			                        .edit =
+			                            arena_printf(solver->arena, "policy=T.GemmWarpPolicy.%s",
+			                                         gemm_policy_text((enum gemm_policy)policy)) });
 	}
 }
 
+/* The launch solved with each of the other layouts in turn; those that do not solve go. */
+static void record_costs(struct solver *solver, struct buffer_solution *out)
+{
+	uint32_t n = 1;
+
+	out->candidates.p[0].cost = solver->solution->cost;
+	for (uint32_t c = 1; c < out->candidates.n; c++) {
+		struct candidate candidate = out->candidates.p[c];
+		struct trial trial = { .annotated = out->buffer,
+			                   .layout = candidate.layout,
+			                   .strict = solver->options.strict,
+			                   .has_budget = true };
+		const struct solution *other = solve_trial(solver, &trial);
+
+		if (!other)
+			continue;
+		candidate.cost = other->cost;
+		out->candidates.p[n++] = candidate;
+	}
+	out->candidates.n = n;
+}
+
+/* Behind the chosen one. */
+static void sort_by_cost(struct buffer_solution *out)
+{
+	for (uint32_t c = 2; c < out->candidates.n; c++)
+		for (uint32_t at = c; at > 1 && out->candidates.p[at].cost < out->candidates.p[at - 1].cost;
+		     at--) {
+			struct candidate swapped = out->candidates.p[at];
+
+			out->candidates.p[at] = out->candidates.p[at - 1];
+			out->candidates.p[at - 1] = swapped;
+		}
+}
+
+/* Of the buffer that options.why names: the other layouts, and what the block would cost. */
 static void record_why(struct solver *solver, struct buffer_solution *out)
 {
 	const char *why = solver->options.why;
-	bool is_pinned = out->fixed_by && out->fixed_by->kind == CONSTRAINT_ACCUMULATOR;
+	enum constraint_kind kind = out->fixed_by ? out->fixed_by->kind : CONSTRAINT_LOOP;
 
 	if (!why || solver->trial || !out->layout ||
 	    strcmp(why, sym_text(solver->cx->names, out->buffer->name)) != 0)
 		return;
-	add_fragment_candidate(
-		solver, out, (struct candidate){ .layout = out->layout, .cost = solver->solution->cost });
-	if (is_pinned) {
+	if (out->buffer->scope == SCOPE_FRAGMENT)
+		add_fragment_candidate(
+			solver, out,
+			(struct candidate){ .layout = out->layout, .cost = solver->solution->cost });
+	if (kind == CONSTRAINT_ACCUMULATOR || kind == CONSTRAINT_OPERAND) {
 		record_policies(solver, out);
-		if (out->candidates.n > 2 && out->candidates.p[2].cost < out->candidates.p[1].cost) {
-			struct candidate second = out->candidates.p[1];
-
-			out->candidates.p[1] = out->candidates.p[2];
-			out->candidates.p[2] = second;
-		}
+	} else {
+		if (out->buffer->scope == SCOPE_FRAGMENT)
+			record_choices(solver, out);
+		record_costs(solver, out);
 	}
-	if (!solver->pinned_by[out->buffer->id]) {
-		out->candidates.n = 0;
-		record_choices(solver, out);
-	}
+	sort_by_cost(out);
 }
 
 void solve_record(struct solver *solver)
@@ -292,6 +325,7 @@ void solve_record(struct solver *solver)
 		if (buffer->scope == SCOPE_FRAGMENT) {
 			out->layout = solver->fragment_layout[b];
 			out->fixed_by = solver->fragment_from[b];
+			out->follows = solver->fragment_follows[b];
 			record_why(solver, out);
 		} else if (buffer->scope == SCOPE_GLOBAL) {
 			out->layout = place_layout(solver->arena, solver->pool, buffer);
@@ -299,6 +333,7 @@ void solve_record(struct solver *solver)
 			out->fixed_by = solver->annotated[b] ? solver->annotated[b]
 			                                     : shared_constraint(solver, buffer, out->layout);
 			solve_warn_annotation(solver, out);
+			record_why(solver, out);
 		}
 	}
 	for (uint32_t g = 0; g < solver->gemms.n; g++) {

@@ -27,10 +27,10 @@ struct solution *solve_trial(const struct solver *solver, const struct trial *tr
 	quiet->diags = (struct diag_list){ .arena = solver->arena };
 	again.options.strict = trial->strict;
 	again.no_wgmma = solver->no_wgmma;
-	if (trial->target) {
+	if (trial->target)
 		again.target = trial->target;
+	if (trial->target || trial->has_budget)
 		again.memo = NULL;
-	}
 	if (trial->shared)
 		trial->shared->scope = SCOPE_SHARED;
 	solve_open(&again, solver->program, solver->launch, quiet);

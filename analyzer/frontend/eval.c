@@ -99,7 +99,10 @@ struct value ev_unsettled(struct eval *ev, struct value value, struct span span,
 	result = ev_error(ev, DIAG_E0205, span,
 	                  "%s depends on a value that the file alone does not settle", what);
 	ev_note(ev, opaque->span, "it comes from here: %s", opaque->text);
-	ev_help(ev, "give the parameter that it is computed from: --set NAME=VALUE");
+	ev_help(
+		ev,
+		"give the parameter that it is computed from (--set NAME=VALUE), or write into this file "
+		"what computes it");
 	return result;
 }
 

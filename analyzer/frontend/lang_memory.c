@@ -289,8 +289,7 @@ static struct value t_alloc_buffer(struct eval *ev, struct call *call)
 		return VALUE_ERROR;
 	if (!lang_scope(text, &scope))
 		return ev_error(ev, DIAG_E0204, call->slot[5]->span,
-		                "memory \"%.*s\" is known, but not supported yet for this target",
-		                STR_ARGS(text));
+		                "memory \"%.*s\" is known, but not supported yet", STR_ARGS(text));
 	if (data) {
 		trace_use(ev, data);
 		buffer = new_buffer(ev, call, data->scope == SCOPE_VAR ? SCOPE_LOCAL : data->scope, &type);

@@ -276,8 +276,7 @@ static struct value allocate(struct eval *ev, struct call *call, enum scope scop
 		return VALUE_ERROR;
 	if (text.n && !lang_scope(text, &scope))
 		return ev_error(ev, DIAG_E0204, call->slot[2]->span,
-		                "memory \"%.*s\" is known, but not supported yet for this target",
-		                STR_ARGS(text));
+		                "memory \"%.*s\" is known, but not supported yet", STR_ARGS(text));
 	return lang_new_buffer(ev, call, scope, &type);
 }
 

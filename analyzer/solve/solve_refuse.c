@@ -8,12 +8,15 @@
 #include "analyzer/pipeline/depend.h"
 #include "analyzer/tile/alias.h"
 
-/* E0640 about a buffer. */
-static bool refuse(struct solver *solver, const struct buffer *buffer, const char *what)
+/* E0640 about a buffer; `instead`: what can be written, or NULL. */
+static bool refuse(struct solver *solver, const struct buffer *buffer, const char *what,
+                   const char *instead)
 {
 	diag_report(&solver->cx->diags, DIAG_E0640, buffer->span,
-	            "%s %s, which is known, but not supported yet for this target",
+	            "%s %s, which is known, but not supported yet",
 	            sym_text(solver->cx->names, buffer->name), what);
+	if (instead)
+		diag_help(&solver->cx->diags, "%s", instead);
 	return false;
 }
 
@@ -25,9 +28,11 @@ static bool check_buffer(struct solver *solver, const struct buffer *buffer)
 	if (buffer->alias_of)
 		return true;
 	if (!place_is_known(solver->pool, buffer))
-		return refuse(solver, buffer, "has an annotated layout whose extents depend on symbols");
+		return refuse(solver, buffer, "has an annotated layout whose extents depend on symbols",
+		              "give the sizes as numbers (--set), or leave out its annotation");
 	if (buffer->type.kind != TYPE_BOOL && dtype_bits(buffer->type) < 8)
-		return refuse(solver, buffer, "has elements of under 8 bits");
+		return refuse(solver, buffer, "has elements of under 8 bits",
+		              "keep several in one uint8 and take them apart in a T.Parallel loop");
 	return true;
 }
 
@@ -64,7 +69,8 @@ static bool check_views(struct solver *solver)
 		ok = refuse(solver, view,
 		            dtype_equal(view->type, view->alias_of->type)
 		                ? "is another shape of a buffer's memory (T.view, T.reshape)"
-		                : "is a buffer's memory in another type (T.view)");
+		                : "is a buffer's memory in another type (T.view)",
+		            "allocate a buffer of its own and copy");
 	}
 	return ok;
 }

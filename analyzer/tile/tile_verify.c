@@ -211,21 +211,63 @@ static bool gemm_agree(struct verifier *vf, const char *what, struct gemm_side x
 	return false;
 }
 
-/* The transposition that would make the inner sizes agree. */
-static void gemm_help(struct verifier *vf, const struct op_gemm *op, const int64_t a[2],
-                      const int64_t b[2])
-{
-	int64_t k_a = a[!op->transpose_a], k_b = b[op->transpose_b];
+/* Rows and columns of the three matrices as they are in memory. */
+struct gemm_sizes {
+	int64_t a[2], b[2], c[2];
+};
 
-	if (k_a == b[!op->transpose_b] && k_a != k_b)
-		diag_help(&vf->cx->diags,
-		          op->transpose_b ? "leave transpose_B out" : "write transpose_B=True");
-	else if (k_b == a[op->transpose_a] && k_a != k_b)
-		diag_help(&vf->cx->diags,
-		          op->transpose_a ? "leave transpose_A out" : "write transpose_A=True");
-	else
+static bool gemm_fits(const struct gemm_sizes *is, bool ta, bool tb)
+{
+	return is->a[!ta] == is->b[tb] && is->a[ta] == is->c[0] && is->b[!tb] == is->c[1];
+}
+
+/* The transpositions under which all three sizes agree: of A, of B, then of both. */
+static bool help_transpose(struct verifier *vf, const struct op_gemm *op,
+                           const struct gemm_sizes *is)
+{
+	for (int change = 1; change <= 3; change++) {
+		bool of_a = change & 1, of_b = change & 2;
+
+		if (!gemm_fits(is, op->transpose_a != of_a, op->transpose_b != of_b))
+			continue;
+		diag_help(&vf->cx->diags, "%s%s%s",
+		          !of_a             ? ""
+		          : op->transpose_a ? "leave transpose_A out"
+		                            : "write transpose_A=True",
+		          of_a && of_b ? ", " : "",
+		          !of_b             ? ""
+		          : op->transpose_b ? "leave transpose_B out"
+		                            : "write transpose_B=True");
+		return true;
+	}
+	return false;
+}
+
+/* One matrix as the two others want it; `swap`: it is transposed. */
+static void help_shape(struct verifier *vf, const struct region *region, bool swap, int64_t rows,
+                       int64_t columns)
+{
+	diag_help(&vf->cx->diags, "%s as %lld x %lld goes with the others", name_of(vf, region->buffer),
+	          (long long)(swap ? columns : rows), (long long)(swap ? rows : columns));
+}
+
+/* Edits after which all three sizes agree: transpositions, else one matrix of another shape. */
+static void gemm_help(struct verifier *vf, const struct op_gemm *op, const struct gemm_sizes *is)
+{
+	bool ta = op->transpose_a, tb = op->transpose_b;
+	bool k = is->a[!ta] == is->b[tb], m = is->a[ta] == is->c[0], n = is->b[!tb] == is->c[1];
+
+	if (help_transpose(vf, op, is))
+		return;
+	if (m)
+		help_shape(vf, &op->b, tb, is->a[!ta], is->c[1]);
+	if (n)
+		help_shape(vf, &op->a, ta, is->c[0], is->b[tb]);
+	if (k)
+		help_shape(vf, &op->c, false, is->a[ta], is->b[!tb]);
+	if (!k && !m && !n)
 		diag_help(&vf->cx->diags, "the shapes must be A: M x K, B: K x N, C: M x N%s",
-		          op->transpose_a || op->transpose_b ? " after transposing" : "");
+		          ta || tb ? " after transposing" : "");
 }
 
 /* Types that tensor cores multiply, and what they add up in. */
@@ -251,7 +293,7 @@ static void check_gemm_types(struct verifier *vf, const struct op_gemm *op)
 static void check_gemm(struct verifier *vf, const struct stmt *stmt)
 {
 	const struct op_gemm *op = &stmt->as.op.as.gemm;
-	int64_t a[2], b[2], c[2];
+	struct gemm_sizes is;
 	bool ta = op->transpose_a, tb = op->transpose_b;
 
 	if (!need_scope(vf, &op->a, IN_SHARED | IN_FRAGMENT,
@@ -259,15 +301,16 @@ static void check_gemm(struct verifier *vf, const struct stmt *stmt)
 	    !need_scope(vf, &op->b, IN_SHARED | IN_FRAGMENT,
 	                "a gemm reads B from shared memory or a fragment") ||
 	    !need_scope(vf, &op->c, IN_FRAGMENT, "a gemm sums in a fragment") ||
-	    !gemm_matrix(vf, &op->a, a) || !gemm_matrix(vf, &op->b, b) || !gemm_matrix(vf, &op->c, c))
+	    !gemm_matrix(vf, &op->a, is.a) || !gemm_matrix(vf, &op->b, is.b) ||
+	    !gemm_matrix(vf, &op->c, is.c))
 		return;
-	if (!gemm_agree(vf, "K", (struct gemm_side){ &op->a, "A", a[!ta] },
-	                (struct gemm_side){ &op->b, "B", b[tb] }) ||
-	    !gemm_agree(vf, "M", (struct gemm_side){ &op->a, "A", a[ta] },
-	                (struct gemm_side){ &op->c, "C", c[0] }) ||
-	    !gemm_agree(vf, "N", (struct gemm_side){ &op->b, "B", b[!tb] },
-	                (struct gemm_side){ &op->c, "C", c[1] })) {
-		gemm_help(vf, op, a, b);
+	if (!gemm_agree(vf, "K", (struct gemm_side){ &op->a, "A", is.a[!ta] },
+	                (struct gemm_side){ &op->b, "B", is.b[tb] }) ||
+	    !gemm_agree(vf, "M", (struct gemm_side){ &op->a, "A", is.a[ta] },
+	                (struct gemm_side){ &op->c, "C", is.c[0] }) ||
+	    !gemm_agree(vf, "N", (struct gemm_side){ &op->b, "B", is.b[!tb] },
+	                (struct gemm_side){ &op->c, "C", is.c[1] })) {
+		gemm_help(vf, op, &is);
 		return;
 	}
 	check_gemm_types(vf, op);

@@ -273,7 +273,7 @@ static void test_errors(struct check *check)
 	static const struct body_case cases[] = {
 		{ "", "T.copy(C[0, 0], Q)", "E0201 11:25" },
 		{ "", "T.cpoy(C[0, 0], S)", "E0203 11:11" },
-		{ "", "T.annotate_ws_schedule(1)", "E0204 11:11" },
+		{ "", "T.clc_get_first_ctaid_x(1)", "E0204 11:11" },
 		{ "", "T.copy(C, S)", "E0301 11:19" },
 		{ "", "T.copy(C[0:4, 0:8], S)", "E0301 11:29" },
 		{ "", "T.copy(C[0], S)", "E0303 11:18" },

@@ -14,10 +14,11 @@
 static bool is_tile_only(enum op_kind kind)
 {
 	switch (kind) {
-	case OP_tma_copy:
-	case OP_wgmma_gemm:
 	CASES_OF_TILE_ONLY_OPS:
 		return true;
+	case OP_tma_copy:
+	case OP_wgmma_gemm:
+	CASES_OF_BARRIER_OPS:
 	case OP_copy:
 	case OP_gemm:
 	case OP_fill:

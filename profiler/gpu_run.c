@@ -7,10 +7,14 @@
  */
 #include "profiler/gpu_run.h"
 
+#include "profiler/tensor_map.h"
+
 #include "codegen/cuda/cuda.h"
 
 #include <assert.h>
 #include <string.h>
+
+enum { MAX_TENSOR_MAPS = 32 };
 
 static const struct span nowhere;
 
@@ -172,6 +176,31 @@ static bool argument(struct gpu_session *session, const struct wparam *param, ui
 	return true;
 }
 
+/* What the program's bulk copies read, behind its arguments. */
+static bool tensor_map_arguments(struct gpu_session *session, const struct warp_program *program,
+                                 struct gpu_tensor_map *maps, void **params)
+{
+	struct gpu *gpu = &session->gpu;
+	struct tensor_maps wanted;
+
+	tensor_maps_of(program, gpu->cx->arena, &wanted);
+	if (wanted.items.n > MAX_TENSOR_MAPS) {
+		diag_report(&gpu->cx->diags, DIAG_E0704, nowhere, "%u tensor maps; at most %d are passed",
+		            wanted.items.n, MAX_TENSOR_MAPS);
+		return false;
+	}
+	for (uint32_t i = 0; i < wanted.items.n; i++) {
+		const struct tensor *tensor = tensor_of(session->tensors, wanted.items.p[i].tensor);
+
+		assert(tensor);
+		params[i] = &maps[i];
+		if (!gpu_encode_map(gpu, &wanted.items.p[i], tensor,
+		                    session->pointers[tensor - session->tensors->items], &maps[i]))
+			return false;
+	}
+	return true;
+}
+
 /*
  * cuLaunchKernel takes the address of each argument, so that all words live until it returns.
  * Extents of the grid may be expressions of the sizes.
@@ -180,8 +209,9 @@ static bool launch_one(struct gpu_session *session, uint32_t index)
 {
 	enum { MAX_PARAMS = 256 };
 	const struct warp_program *program = session->options.programs[index];
+	struct gpu_tensor_map maps[MAX_TENSOR_MAPS];
 	uint64_t words[MAX_PARAMS];
-	void *params[MAX_PARAMS];
+	void *params[MAX_PARAMS + MAX_TENSOR_MAPS];
 	int64_t grid[3];
 
 	if (program->params.n > MAX_PARAMS) {
@@ -194,6 +224,8 @@ static bool launch_one(struct gpu_session *session, uint32_t index)
 		if (!argument(session, &program->params.p[i], &words[i]))
 			return false;
 	}
+	if (!tensor_map_arguments(session, program, maps, params + program->params.n))
+		return false;
 	for (int i = 0; i < 3; i++)
 		if (!expr_is_int(program->grid[i], &grid[i]))
 			grid[i] = expr_eval_int(program->grid[i], session->tensors->values);

@@ -82,7 +82,8 @@ void ref_store(struct ref_buffer *buffer, int64_t at, union cell cell, bool from
 static int64_t element_at(const struct ref *ref, const struct ref_buffer *buffer,
                           const struct lanes *index, uint32_t lane)
 {
-	int64_t at = buffer->n_copies > 1 && !ref->in_parallel ? lane * buffer->n_elems : 0;
+	uint32_t copy = ref->in_parallel ? ref->first_thread : lane;
+	int64_t at = buffer->n_copies > 1 ? copy * buffer->n_elems : 0;
 
 	for (uint32_t d = 0; d < buffer->buffer->rank; d++) {
 		int64_t i = lanes_at(&index[d], lane).i;
@@ -103,12 +104,14 @@ static bool load_is_varying(void *user, const struct expr *load)
 /* Which thread runs an iteration of a parallel loop is not known: all must have one value. */
 static bool copies_differ(const struct ref *ref, const struct ref_buffer *buffer, int64_t at)
 {
+	int64_t within = at % buffer->n_elems;
 	union cell first = { .i = 0 };
 
 	if (ref->in_parallel && buffer->n_copies > 1)
 		first = ref_get(buffer, at);
-	for (uint32_t t = 1; ref->in_parallel && t < buffer->n_copies; t++)
-		if (memcmp(&first, &(union cell[]){ ref_get(buffer, t * buffer->n_elems + at) },
+	for (uint32_t t = 0; ref->in_parallel && buffer->n_copies > 1 && t < buffer->n_copies; t++)
+		if (ref_in_group(ref, t) &&
+		    memcmp(&first, &(union cell[]){ ref_get(buffer, t * buffer->n_elems + within) },
 		           sizeof(first)) != 0)
 			return true;
 	return false;
@@ -218,13 +221,55 @@ static void run_store(struct ref *ref, const struct stmt *stmt, const struct ref
 			continue;
 		at = element_at(ref, buffer, index, lane);
 		uint32_t n_copies = ref->in_parallel ? buffer->n_copies : 1;
+		int64_t within = n_copies > 1 ? at % buffer->n_elems : at;
 		for (uint32_t t = 0; at >= 0 && t < n_copies; t++)
-			for (int64_t i = 0; i < times; i++)
-				store_element(buffer, t * buffer->n_elems + at, stmt->as.store.atomic, &value,
+			for (int64_t i = 0; i < times && (n_copies == 1 || ref_in_group(ref, t)); i++)
+				store_element(buffer, t * buffer->n_elems + within, stmt->as.store.atomic, &value,
 				              lane);
 		if (at < 0 && buffer->buffer->scope != SCOPE_GLOBAL)
 			ref_fail(ref, "a store outside %s", sym_text(ref->cx->names, buffer->buffer->name));
 	}
+}
+
+/* The elements' numbers for all lanes under an address_of(load); false: another kind of address. */
+static bool address_lanes(struct ref *ref, const struct expr *address, struct lanes *index,
+                          struct ref_buffer **buffer)
+{
+	const struct expr *load =
+		address->kind == EXPR_CALL && address->n_args == 1 ? address->args[0] : NULL;
+
+	if (!load || load->kind != EXPR_LOAD)
+		return false;
+	*buffer = &ref->buffers[load->as.buffer->id];
+	for (uint32_t d = 0; d < load->n_args; d++)
+		index[d] = lane_eval_run(ref->eval, load->args[d]);
+	return true;
+}
+
+bool ref_copy_elements(struct ref *ref, const struct expr *call)
+{
+	struct lanes to_index[MAX_RANK], from_index[MAX_RANK];
+	struct ref_buffer *to, *from;
+	int64_t n;
+
+	if (call->n_args != 3 || !expr_is_int(call->args[2], &n) ||
+	    !address_lanes(ref, call->args[0], to_index, &to) ||
+	    !address_lanes(ref, call->args[1], from_index, &from))
+		return false;
+	for (uint32_t lane = 0; lane < lane_eval_n_lanes(ref->eval) && !ref->stop; lane++) {
+		int64_t at, source;
+
+		if (!ref->mask->on[lane])
+			continue;
+		at = element_at(ref, to, to_index, lane);
+		source = element_at(ref, from, from_index, lane);
+		if (at < 0 || source < 0 || at + n > to->n_elems || source + n > from->n_elems)
+			ref_fail(ref, "a copy outside %s",
+			         sym_text(ref->cx->names, (at < 0 ? to : from)->buffer->name));
+		for (int64_t i = 0; i < n && !ref->stop; i++)
+			ref_store(to, at + i, ref_get(from, source + i), from->is_float);
+	}
+	return true;
 }
 
 static void run_let(struct ref *ref, const struct stmt *stmt, const struct ref_mask *mask)
@@ -245,13 +290,19 @@ static void run_let(struct ref *ref, const struct stmt *stmt, const struct ref_m
 		entry->value.pointer = arena_array(ref->arena, union cell, REFERENCE_LANES);
 	cells = entry->value.pointer;
 	for (uint32_t lane = 0; lane < lane_eval_n_lanes(ref->eval); lane++)
-		cells[lane] = cell_convert(lanes_at(&value, lane), value.is_float, var->type, true);
+		if (mask->on[lane] || !ref->groups)
+			cells[lane] = cell_convert(lanes_at(&value, lane), value.is_float, var->type, true);
 	lane_eval_set_lane_values(ref->eval, var, cells);
 }
 
 /* ---- control flow ---- */
 
 static void run_block(struct ref *ref, const struct block *block, const struct ref_mask *mask);
+
+void ref_run_block(struct ref *ref, const struct block *block, const struct ref_mask *mask)
+{
+	run_block(ref, block, mask);
+}
 
 /* Narrows the mask to the lanes where the condition holds; false when none is left. */
 static bool narrow(struct ref *ref, struct ref_mask *mask, const struct expr *condition)
@@ -273,6 +324,7 @@ static void run_if(struct ref *ref, const struct stmt *stmt, const struct ref_ma
 	struct ref_mask then = *mask, otherwise = *mask;
 	bool any = narrow(ref, &then, stmt->as.if_.condition), any_other = false;
 
+	ref_enter_branch(ref, stmt->as.if_.condition, 1);
 	if (any)
 		run_block(ref, &stmt->as.if_.then, &then);
 	for (uint32_t lane = 0; lane < lane_eval_n_lanes(ref->eval); lane++) {
@@ -281,6 +333,7 @@ static void run_if(struct ref *ref, const struct stmt *stmt, const struct ref_ma
 	}
 	if (any_other)
 		run_block(ref, &stmt->as.if_.otherwise, &otherwise);
+	ref_enter_branch(ref, stmt->as.if_.condition, -1);
 }
 
 /* Lanes of the mask that break or continue. */
@@ -343,6 +396,7 @@ static void run_serial(struct ref *ref, const struct loop *loop, struct ref_mask
 		if (mask.on[lane] && extents[lane] > most)
 			most = extents[lane];
 	}
+	ref_enter_loop(ref, loop->vars[0]);
 	for (int64_t i = 0; i < most && !ref->stop; i++) {
 		bool any = false;
 		for (uint32_t lane = 0; lane < n; lane++) {
@@ -352,9 +406,11 @@ static void run_serial(struct ref *ref, const struct loop *loop, struct ref_mask
 		if (!any)
 			break;
 		lane_eval_set_int(ref->eval, loop->vars[0], i);
+		ref_set_loop(ref, i);
 		ref_count(ref, 1);
 		run_body(ref, &loop->body, &mask);
 	}
+	ref_leave_loop(ref);
 }
 
 static void note_private_store(void *user, struct stmt *stmt)
@@ -432,10 +488,58 @@ static void run_loop(struct ref *ref, const struct loop *loop, const struct ref_
 	}
 }
 
+/* One thing that all threads do, not each for itself: tiles, and barriers when they are made. */
+static bool is_common(const struct ref *ref, const struct stmt *stmt)
+{
+	if (ref->in_parallel)
+		return false;
+	if (stmt->kind == STMT_LOOP)
+		return stmt->as.loop.kind == LOOP_PARALLEL;
+	if (stmt->kind != STMT_OP)
+		return false;
+	switch (stmt->as.op.kind) {
+	case OP_barrier_arrive:
+	case OP_barrier_wait:
+	case OP_barrier_expect_tx:
+	case OP_evaluate:
+		return false;
+	case OP_barrier_init:
+	case OP_copy:
+	case OP_gemm:
+	case OP_fill:
+	case OP_reduce:
+	case OP_scan:
+	case OP_finalize_reducer:
+	case OP_transpose:
+	case OP_im2col:
+	case OP_tma_copy:
+	case OP_async_copy:
+	case OP_wgmma_gemm:
+	case OP_gemm_sp:
+	case N_OP_KINDS:
+		break;
+	}
+	return true;
+}
+
+static void run_kind(struct ref *ref, const struct stmt *stmt, const struct ref_mask *mask);
+
 static void run_stmt(struct ref *ref, const struct stmt *stmt, const struct ref_mask *mask)
 {
+	enum ref_meeting meeting;
+
 	ref->stmt = stmt;
 	ref->mask = mask;
+	meeting = is_common(ref, stmt) ? ref_meet(ref) : REF_ALONE;
+	if (meeting == REF_DONE || ref->stop)
+		return;
+	run_kind(ref, stmt, meeting == REF_LAST ? ref->mask : mask);
+	if (meeting == REF_LAST)
+		ref_met(ref);
+}
+
+static void run_kind(struct ref *ref, const struct stmt *stmt, const struct ref_mask *mask)
+{
 	switch (stmt->kind) {
 	case STMT_OP:
 		if (ref->in_parallel)
@@ -567,6 +671,7 @@ static void open_threads(struct ref *ref, struct ref_mask *mask)
 	if (ref->by_thread)
 		memset(mask->on, 1, (size_t)n_threads);
 	ref_enter_threads(ref);
+	ref_open_groups(ref);
 }
 
 static void run_launch(struct ref *ref, const struct reference_options *options,
@@ -593,7 +698,8 @@ static void run_launch(struct ref *ref, const struct reference_options *options,
 			number /= grid[i];
 		}
 		clear_buffers(ref);
-		run_block(ref, &launch->body, &mask);
+		if (!ref_run_groups(ref, &mask))
+			run_block(ref, &launch->body, &mask);
 		out->n_blocks_run++;
 	}
 }

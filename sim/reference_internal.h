@@ -5,6 +5,7 @@
 #ifndef TL_SIM_REFERENCE_INTERNAL_H
 #define TL_SIM_REFERENCE_INTERNAL_H
 
+#include "base/strands.h"
 #include "sim/reference.h"
 
 enum { REFERENCE_LANES = 1024 };
@@ -63,6 +64,8 @@ struct ref {
 	const struct ref_mask *mask; /* of the statement that runs */
 	union cell *thread_lanes[3]; /* threadIdx.x, .y, .z */
 	struct ref_exits *exits;     /* of the innermost loop that runs in order; NULL: none */
+	struct ref_groups *groups;   /* that wait for each other; NULL: all threads run in step */
+	uint32_t first_thread;       /* of the group that runs */
 	const struct stmt *stmt;
 	uint64_t n_steps, max_steps;
 	bool stop; /* something was reported */
@@ -94,6 +97,36 @@ void ref_enter_threads(struct ref *ref);
 void ref_leave_threads(struct ref *ref);
 /* Is the buffer an array of which each thread has its own? */
 bool ref_is_private(const struct buffer *buffer);
+
+/* ---- reference_groups.c ---- */
+
+/* Fills ref->groups for the launch. */
+void ref_open_groups(struct ref *ref);
+/* Runs a block by groups; false: there are none, and nothing was run. */
+bool ref_run_groups(struct ref *ref, const struct ref_mask *all);
+/* What a group has to find again after others ran: its loops, and whether it is inside a branch on
+ * the thread's number (step 1 and -1). */
+void ref_enter_loop(struct ref *ref, const struct var *var);
+void ref_set_loop(struct ref *ref, int64_t value);
+void ref_leave_loop(struct ref *ref);
+void ref_enter_branch(struct ref *ref, const struct expr *condition, int step);
+/*
+ * Before a statement that is one for all threads that come: the group does it alone; it is the last
+ * one and does it for all (ref_met follows); or it was done meanwhile.
+ */
+enum ref_meeting { REF_ALONE, REF_LAST, REF_DONE };
+enum ref_meeting ref_meet(struct ref *ref);
+void ref_met(struct ref *ref);
+/* Arrivals and waits of the threads of ref->mask. */
+void ref_barrier_op(struct ref *ref, const struct op *op);
+void ref_copies_arrive(struct ref *ref, const struct expr *barrier);
+/* Is the thread one of the group that runs? All are when there are no groups. */
+bool ref_in_group(const struct ref *ref, uint32_t thread);
+/* T.ptx_cp_async(to, from, n) of the threads of the mask; false: in another form. reference.c */
+bool ref_copy_elements(struct ref *ref, const struct expr *call);
+/* reference.c */
+void ref_run_block(struct ref *ref, const struct block *block, const struct ref_mask *mask);
+
 /* An operation of the threads of ref->mask: once, or once a thread on arrays of their own. */
 void ref_op_of_threads(struct ref *ref, const struct op *op);
 

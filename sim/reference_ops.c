@@ -411,24 +411,55 @@ static void run_scan(struct ref *ref, const struct op_scan *op)
 	free(sums);
 }
 
-/* Barriers change nothing where every statement runs for all threads before the next. */
+/* Calls that order, where every statement is done before the next; copies that report. */
 static bool only_orders(const struct ref *ref, const struct op *op)
 {
 	const struct expr *call = op->kind == OP_evaluate ? op->as.evaluate.value : NULL;
 	const char *name =
 		call && call->kind == EXPR_CALL ? sym_text(ref->cx->names, call->as.callee) : "";
 
-	return !strcmp(name, "named_barrier_sync") || !strcmp(name, "sync_warp");
+	static const char *const orders[] = {
+		"named_barrier_sync",
+		"sync_warp",
+		"wait_wgmma",
+		"warpgroup_wait",
+		"warpgroup_arrive",
+		"warpgroup_commit_batch",
+		"fence_proxy_async",
+		"warpgroup_fence_operand",
+		"ptx_fence_barrier_init",
+	};
+
+	for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++)
+		if (!strcmp(name, orders[i]))
+			return true;
+	return false;
+}
+
+/* cp.async that the kernel writes, and their arrivals. */
+static bool copies(struct ref *ref, const struct op *op)
+{
+	const struct expr *call = op->kind == OP_evaluate ? op->as.evaluate.value : NULL;
+	const char *name =
+		call && call->kind == EXPR_CALL ? sym_text(ref->cx->names, call->as.callee) : "";
+
+	if (!strcmp(name, "ptx_cp_async"))
+		return ref_copy_elements(ref, call);
+	if (strcmp(name, "cp_async_barrier_noinc") != 0 || call->n_args != 1)
+		return !strcmp(name, "ptx_commit_group") || !strcmp(name, "ptx_wait_group");
+	ref_copies_arrive(ref, call->args[0]);
+	return true;
 }
 
 void ref_op(struct ref *ref, const struct op *op)
 {
-	if (only_orders(ref, op))
+	if (only_orders(ref, op) || copies(ref, op))
 		return;
 	switch (op->kind) {
 	case OP_copy:
 		run_copy(ref, &op->as.copy);
 		break;
+	case OP_wgmma_gemm:
 	case OP_gemm:
 		run_gemm(ref, &op->as.gemm);
 		break;
@@ -453,8 +484,14 @@ void ref_op(struct ref *ref, const struct op *op)
 		run_copy(ref,
 		         &(struct op_copy){ .src = op->as.async_copy.src, .dst = op->as.async_copy.dst });
 		break;
-	case OP_tma_copy:
-	case OP_wgmma_gemm:
+	case OP_tma_copy: {
+		const struct op_copy copy = { .src = op->as.tma_copy.src, .dst = op->as.tma_copy.dst };
+		run_copy(ref, &copy);
+		break;
+	}
+	CASES_OF_BARRIER_OPS:
+		ref_barrier_op(ref, op);
+		break;
 	CASES_OF_TILE_ONLY_OPS:
 		ref_fail(ref, "%s, which the reference does not know yet", op_info(op->kind)->name);
 		break;

@@ -163,7 +163,7 @@ void ref_op_of_threads(struct ref *ref, const struct op *op)
 		const struct region *region = op_region((struct op *)(uintptr_t)op, i, &role);
 		is_private |= region->buffer && ref_is_private(region->buffer);
 	}
-	ref->thread = 0;
+	ref->thread = ref->first_thread;
 	if (!ref->by_thread || !is_private) {
 		ref_op(ref, op);
 		return;

@@ -155,6 +155,10 @@ static void run_barrier(struct sim *sim, const struct lane_mask *taken)
 
 	if (is_mask_empty(sim, taken))
 		return;
+	if (sim->phases) {
+		sim_meet(sim, 0, sim->n_threads, taken);
+		return;
+	}
 	if (!is_mask_empty(sim, &missing))
 		sim_find(sim, SIM_BARRIER, who_thread(mask_first(sim, &missing)),
 		         "%u of %u threads reach the barrier; thread %u does not", mask_count(sim, taken),
@@ -170,6 +174,10 @@ static void run_barrier_part(struct sim *sim, const struct wop_barrier_part *op,
 
 	if (is_mask_empty(sim, taken))
 		return;
+	if (sim->phases) {
+		sim_meet(sim, (uint32_t)op->id, (uint32_t)op->n_threads, taken);
+		return;
+	}
 	if (n != op->n_threads)
 		sim_find(sim, SIM_BARRIER, who_thread(first),
 		         "%u threads reach barrier %d, which waits for %d", n, (int)op->id,
@@ -261,12 +269,29 @@ static void run_inst(struct sim *sim, const struct winst *inst, const struct lan
 	case WOP_fence_async:
 		sim_fence_async(sim, &taken);
 		break;
+	case WOP_mbar_init:
+	case WOP_mbar_arrive:
+	case WOP_mbar_expect:
+	case WOP_mbar_copies:
+		sim_mbar(sim, inst, &taken);
+		break;
+	case WOP_mbar_wait:
+		sim_mbar_wait(sim, &inst->as.mbar_wait, &taken);
+		break;
+	case WOP_tma_load:
+		sim_tma_load(sim, &inst->as.tma_load, &taken);
+		break;
 	case N_WOP_KINDS:
 		break;
 	}
 }
 
 static void run_block(struct sim *sim, const struct wblock *block, const struct lane_mask *mask);
+
+static bool is_stopped(const struct sim *sim)
+{
+	return sim->stop || sim->gave_up;
+}
 
 /* Threads whose extent is larger go on while the others wait behind the loop. */
 static void run_loop(struct sim *sim, const struct wnode *node, struct lane_mask mask)
@@ -290,7 +315,7 @@ static void run_loop(struct sim *sim, const struct wnode *node, struct lane_mask
 		}
 	}
 	sim->loops[sim->n_loops++] = node;
-	for (int64_t i = 0; i < most && !sim->stop; i++) {
+	for (int64_t i = 0; i < most && !is_stopped(sim); i++) {
 		if (extents)
 			for (uint32_t thread = mask_next(&mask, 0); thread != NO_THREAD;
 			     thread = mask_next(&mask, thread + 1))
@@ -306,7 +331,7 @@ static void run_loop(struct sim *sim, const struct wnode *node, struct lane_mask
 
 static void run_while(struct sim *sim, const struct wnode *node, struct lane_mask mask)
 {
-	while (!sim->stop) {
+	while (!is_stopped(sim)) {
 		sim->node = node;
 		mask = mask_where(sim, node->as.while_.condition, &mask);
 		if (is_mask_empty(sim, &mask))
@@ -330,7 +355,7 @@ static void run_block(struct sim *sim, const struct wblock *block, const struct 
 {
 	if (is_mask_empty(sim, mask))
 		return;
-	for (uint32_t i = 0; i < block->nodes.n && !sim->stop; i++) {
+	for (uint32_t i = 0; i < block->nodes.n && !is_stopped(sim); i++) {
 		const struct wnode *node = block->nodes.p[i];
 		sim->node = node;
 		switch (node->kind) {
@@ -358,6 +383,8 @@ static void begin_block(struct sim *sim, int64_t number, const int64_t *grid)
 	sim->block_interval = ++sim->interval;
 	memset(sim->meetings, 0, sim->n_threads * sizeof(*sim->meetings));
 	sim->pending.n = 0;
+	sim->gave_up = false;
+	sim_begin_groups(sim);
 	for (int i = 0; i < 3; i++) {
 		sim->block[i] = number % grid[i];
 		number /= grid[i];
@@ -377,6 +404,22 @@ static void begin_block(struct sim *sim, int64_t number, const int64_t *grid)
 		if (sim->regs[i].async)
 			memset(sim->regs[i].async, 0, n);
 	}
+}
+
+void sim_run_group(void *user, uint32_t group)
+{
+	struct sim *sim = user;
+
+	run_block(sim, &sim->program->body, &sim->groups[group]);
+}
+
+/* Each group of threads on its own, or all in step. */
+static void run_groups(struct sim *sim)
+{
+	if (sim->strands)
+		(void)strands_run(sim->strands);
+	else
+		run_block(sim, &sim->program->body, &sim->all);
 }
 
 static void collect_nodes(struct sim *sim, const struct wblock *block)
@@ -463,6 +506,7 @@ static void open_state(struct sim *sim)
 	sim->fences = arena_array(sim->arena, uint32_t, sim->n_threads);
 	sim->nodes = arena_array(sim->arena, const struct wnode *, program->n_nodes);
 	collect_nodes(sim, &program->body);
+	sim_open_groups(sim);
 	open_async_regs(sim);
 	sim->eval = lane_eval_open(sim->arena, program->pool, sim->n_threads, false, sim_loader(sim));
 	set_variables(sim);
@@ -508,7 +552,7 @@ static bool run_grid(struct sim *sim, const struct sim_options *options)
 		int64_t number = options->blocks ? options->blocks[i] : i;
 		assert(number >= 0 && number < sim->result->n_blocks);
 		begin_block(sim, number, grid);
-		run_block(sim, &sim->program->body, &sim->all);
+		run_groups(sim);
 		sim->result->n_blocks_run++;
 	}
 	return true;

@@ -5,12 +5,15 @@
  *   sim_shadow.c    who touched which byte when: races, values that nothing wrote
  *   sim_compute.c   set, mma, shuffles
  *   sim_wgmma.c     warpgroup instructions, their groups and fences
+ *   sim_phases.c    groups of threads that wait for each other: barriers, bulk copies
  *   sim_finding.c   what is reported
  */
 #ifndef TL_SIM_SIM_INTERNAL_H
 #define TL_SIM_SIM_INTERNAL_H
 
 #include "analyzer/banks/banks.h"
+#include "base/strands.h"
+#include "codegen/lower/phases.h"
 #include "sim/lanes.h"
 #include "sim/sim.h"
 
@@ -62,7 +65,8 @@ struct shadow_byte {
 	uint32_t write_node, read_node, copy_node;
 	uint16_t writer, reader; /* threads */
 	uint16_t copier;         /* thread + 1 whose cp.async into it is in flight; 0: none */
-	uint16_t other_reader;   /* thread + 1 of another one in read_interval; 0: none */
+	uint16_t other_reader;   /* thread + 1 of another one, not ordered with it; 0: none */
+	uint32_t other_interval; /* in which that one read */
 	bool is_written;
 	uint8_t product_groups; /* warpgroups whose wgmma of group product - 1 read it, a bit each */
 	uint32_t product;       /* the last such group + 1; 0: none */
@@ -101,6 +105,13 @@ struct shadow_elem {
 	uint32_t node;
 	bool is_atomic;
 	bool was_stored; /* by the same block, not as an atomic */
+};
+
+/* Threads that have come to a hardware barrier, by its number (0: of the whole block). */
+enum { HARDWARE_BARRIERS = 16 };
+struct sim_meet {
+	struct lane_mask here;
+	uint32_t round; /* how often it has let them go */
 };
 
 /* A cp.async in flight. */
@@ -143,6 +154,14 @@ struct sim {
 	uint32_t *fences;        /* by thread: proxy fences done in this block */
 	float *half_values;      /* float16 by its bits; NULL until needed */
 
+	/* Groups of threads that may wait for each other; one without mbarriers. */
+	struct phases *phases; /* NULL: the program has no mbarrier */
+	struct strands *strands;
+	struct lane_mask *groups;
+	uint32_t n_groups, group; /* the one that runs */
+	struct sim_place *places; /* by group */
+	struct sim_meet meets[HARDWARE_BARRIERS];
+
 	/* where it is */
 	int64_t block[3];
 	uint32_t block_number;
@@ -156,6 +175,7 @@ struct sim {
 	uint32_t n_loops;
 	struct map seen; /* findings by (kind, instruction, other instruction) -> index + 1 */
 	bool stop;
+	bool gave_up; /* this block: a deadlock */
 };
 
 /* Whose fault a finding is: a thread, and in races the instruction that it meets. */
@@ -234,6 +254,13 @@ void shadow_copy_land(struct sim *sim, const struct pending_copy *copy);
 /* 16 bytes that a warpgroup instruction reads, until its group is awaited. */
 void shadow_read_product(struct sim *sim, const struct wshared *shared, int64_t at,
                          uint32_t warpgroup);
+/* Bytes that a bulk copy brings. */
+struct bulk_writer {
+	uint32_t thread; /* that issued it */
+	uint32_t writer; /* by which it counts (phases_copied) */
+};
+void shadow_bulk(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
+                 struct bulk_writer by);
 /* Elements [at, at + n) of a tensor. */
 struct elem_range {
 	const struct tensor *tensor;
@@ -247,6 +274,20 @@ void shadow_global_atomic(struct sim *sim, struct elem_range range, uint32_t thr
 
 /* Is what thread `other` did in `interval` ordered before what `thread` does now? */
 bool sim_is_ordered(const struct sim *sim, uint32_t other, uint32_t interval, uint32_t thread);
+
+/* ---- sim_phases.c ---- */
+
+/* Fills phases and groups; once, when the program is known. */
+void sim_open_groups(struct sim *sim);
+void sim_begin_groups(struct sim *sim); /* a new block */
+/* The threads come to hardware barrier `id`, which waits for n_threads of different groups. */
+void sim_meet(struct sim *sim, uint32_t id, uint32_t n_threads, const struct lane_mask *taken);
+void sim_mbar(struct sim *sim, const struct winst *inst, const struct lane_mask *taken);
+void sim_mbar_wait(struct sim *sim, const struct wop_mbar_wait *op, const struct lane_mask *taken);
+void sim_tma_load(struct sim *sim, const struct wop_tma_load *op, const struct lane_mask *taken);
+/* The strand's work, and what is to be done when it goes on. In sim.c and sim_phases.c. */
+void sim_run_group(void *user, uint32_t group);
+void sim_resume(void *user, uint32_t group);
 
 /* ---- instructions ---- */
 
@@ -262,6 +303,8 @@ void sim_cp_async(struct sim *sim, const struct wop_cp_async *op, const struct l
 void sim_cp_async_commit(struct sim *sim, const struct lane_mask *taken);
 void sim_cp_async_wait(struct sim *sim, const struct wop_cp_async_wait *op,
                        const struct lane_mask *taken);
+/* All copies of these threads land. */
+void sim_land_copies(struct sim *sim, const struct lane_mask *taken);
 void sim_mma(struct sim *sim, const struct wop_mma *op, const struct lane_mask *taken);
 void sim_set(struct sim *sim, const struct wop_set *op, const struct lane_mask *taken);
 void sim_shuffle(struct sim *sim, const struct winst *inst, const struct lane_mask *taken);

@@ -462,6 +462,14 @@ void sim_cp_async_commit(struct sim *sim, const struct lane_mask *taken)
 		sim->open_group[thread]++;
 }
 
+void sim_land_copies(struct sim *sim, const struct lane_mask *taken)
+{
+	const struct wop_cp_async_wait all = { .n_pending = 0 };
+
+	sim_cp_async_commit(sim, taken);
+	sim_cp_async_wait(sim, &all, taken);
+}
+
 /* Copies of committed groups but the last n_pending land, in the order in which they were issued.
  */
 void sim_cp_async_wait(struct sim *sim, const struct wop_cp_async_wait *op,

@@ -14,6 +14,9 @@ bool sim_is_ordered(const struct sim *sim, uint32_t other, uint32_t interval, ui
 {
 	const struct meeting *met = &sim->meetings[thread];
 
+	if (sim->phases)
+		return interval < sim->block_interval ||
+		       phases_ordered(sim->phases, other, interval, thread);
 	return interval < sim->block_interval || other == thread ||
 	       (interval < met->interval && other - met->first < met->n);
 }
@@ -51,6 +54,11 @@ static void find_race(struct sim *sim, const struct wshared *shared, int64_t at,
 			sim, SIM_SHARED_RACE, who_meets(thread, byte->write_node),
 			"thread %u %s %s, which atomics of several threads change without a barrier between",
 			thread, verb, where);
+	else if (byte->write_interval && byte->writer >= sim->n_threads &&
+	         !sim_is_ordered(sim, byte->writer, byte->write_interval, thread))
+		sim_find(sim, SIM_SHARED_RACE, who_meets(thread, byte->write_node),
+		         "thread %u %s %s, which a bulk copy writes, without a wait for its barrier",
+		         thread, verb, where);
 	else if (byte->write_interval &&
 	         !sim_is_ordered(sim, byte->writer, byte->write_interval, thread))
 		sim_find(sim, SIM_SHARED_RACE, who_meets(thread, byte->write_node),
@@ -68,8 +76,8 @@ static bool is_read_by_other(const struct sim *sim, const struct shadow_byte *by
 	uint32_t interval = byte->read_interval;
 
 	return interval && (!sim_is_ordered(sim, byte->reader, interval, thread) ||
-	                    (byte->other_reader &&
-	                     !sim_is_ordered(sim, byte->other_reader - 1u, interval, thread)));
+	                    (byte->other_reader && !sim_is_ordered(sim, byte->other_reader - 1u,
+	                                                           byte->other_interval, thread)));
 }
 
 static bool is_written_by_other(const struct sim *sim, const struct shadow_byte *byte,
@@ -88,15 +96,17 @@ static void note_read(const struct sim *sim, struct shadow_byte *byte, uint32_t 
 {
 	uint32_t interval = byte->read_interval;
 
-	if (byte->other_reader && sim_is_ordered(sim, byte->other_reader - 1u, interval, thread))
+	if (byte->other_reader &&
+	    sim_is_ordered(sim, byte->other_reader - 1u, byte->other_interval, thread))
 		byte->other_reader = 0;
 	if (!interval || sim_is_ordered(sim, byte->reader, interval, thread)) {
 		byte->reader = (uint16_t)thread;
 		byte->read_node = sim->node->id;
+		byte->read_interval = sim->interval;
 	} else {
 		byte->other_reader = (uint16_t)(thread + 1);
+		byte->other_interval = sim->interval;
 	}
-	byte->read_interval = sim->interval;
 }
 
 void shadow_read(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
@@ -155,6 +165,16 @@ static void note_write(struct sim *sim, int64_t at, uint32_t thread)
 	byte->fences = sim->fences[thread];
 	byte->is_atomic = false;
 	byte->other_writer = 0;
+}
+
+void shadow_bulk(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
+                 struct bulk_writer by)
+{
+	for (int64_t i = at; i < at + n; i++) {
+		check_write(sim, shared, i, by.thread);
+		note_write(sim, i, by.thread);
+		sim->shadow[i].writer = (uint16_t)by.writer;
+	}
 }
 
 void shadow_write(struct sim *sim, const struct wshared *shared, int64_t at, uint32_t n,
@@ -218,6 +238,16 @@ void shadow_copy_land(struct sim *sim, const struct pending_copy *copy)
 	sim->node = waiting;
 }
 
+/* Written for ordinary reads only: no proxy fence stands behind the write, of its writer or of the
+ * warpgroup that reads it now. */
+static bool is_unfenced(const struct sim *sim, const struct shadow_byte *byte, uint32_t thread)
+{
+	if (byte->writer >= sim->n_threads)
+		return false; /* a bulk copy's */
+	return byte->fences == sim->fences[byte->writer] &&
+	       !(sim->phases && phases_fenced(sim->phases, byte->writer, byte->write_interval, thread));
+}
+
 void shadow_read_product(struct sim *sim, const struct wshared *shared, int64_t at,
                          uint32_t warpgroup)
 {
@@ -229,7 +259,7 @@ void shadow_read_product(struct sim *sim, const struct wshared *shared, int64_t 
 	shadow_read(sim, shared, at, BYTES, first + 1);
 	for (int64_t i = at; i < at + BYTES; i++) {
 		struct shadow_byte *byte = &sim->shadow[i];
-		if (byte->is_written && byte->fences == sim->fences[byte->writer])
+		if (byte->is_written && is_unfenced(sim, byte, first))
 			sim_find(sim, SIM_SHARED_RACE, who_meets(first, byte->write_node),
 			         "a wgmma reads %s, which thread %u wrote without a proxy fence after it",
 			         byte_text(sim, shared, i), byte->writer);

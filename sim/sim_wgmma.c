@@ -318,6 +318,9 @@ void sim_wgmma_wait(struct sim *sim, const struct wop_wgmma_wait *op, const stru
 void sim_fence_async(struct sim *sim, const struct lane_mask *taken)
 {
 	for (uint32_t thread = mask_next(taken, 0); thread != NO_THREAD;
-	     thread = mask_next(taken, thread + 1))
+	     thread = mask_next(taken, thread + 1)) {
 		sim->fences[thread]++;
+		if (sim->phases)
+			phases_fence(sim->phases, thread);
+	}
 }

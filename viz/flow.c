@@ -303,6 +303,7 @@ static void plan_text(const struct flow_builder *builder, const struct stmt *stm
 	case OP_fill:
 	case OP_scan:
 	case OP_tma_copy:
+	CASES_OF_BARRIER_OPS:
 	CASES_OF_TILE_ONLY_OPS:
 	CASES_OF_STAGED_OPS:
 	case N_OP_KINDS:

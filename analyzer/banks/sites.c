@@ -210,6 +210,12 @@ static void describe(const struct winst *inst, struct bank_access *access, struc
 	case WOP_wgmma_commit:
 	case WOP_wgmma_wait:
 	case WOP_fence_async:
+	case WOP_mbar_init:
+	case WOP_mbar_arrive:
+	case WOP_mbar_expect:
+	case WOP_mbar_wait:
+	case WOP_mbar_copies:
+	case WOP_tma_load:
 	case WOP_shfl_up:
 	case WOP_shfl_down:
 	case WOP_shfl_idx:
@@ -432,27 +438,54 @@ static struct access_site start_row(const struct walker *walker, const struct wn
 	return key;
 }
 
-/*
- * An operand of a warpgroup instruction: one execution a warp, wavefronts = ideal = bytes / 128 an
- * instruction. Executions are those of a word that all lanes read, which has one wavefront.
- */
-static void count_matrix(struct walker *walker, const struct wnode *node, const struct waddr *addr,
-                         int64_t bytes)
+/* How often warps execute the instruction: as for a word that all lanes read, which has one
+ * wavefront. */
+static struct site_query *count_executions(struct walker *walker, const struct wnode *node)
 {
-	enum { WORD_BYTES = 4, WAVEFRONT_BYTES = 128 };
+	enum { WORD_BYTES = 4 };
 	struct site_query *query = arena_new(walker->arena, struct site_query);
-	struct access_site key = start_row(walker, node, addr);
 
-	snprintf(key.instruction, sizeof(key.instruction), "wgmma");
-	key.bytes_per_thread = bytes / WGMMA_THREADS;
 	query->access = (struct bank_access){ .op = BANK_LD, .bytes = WORD_BYTES };
 	site_surround(walker, query, node->as.inst.predicate);
 	query->offset = expr_int(walker->program->pool, 0);
 	query->address =
 		walker->loops.n > MAX_LOOPS ? NULL : expr_compile(walker->arena, query->offset);
 	site_count(query);
+	return query;
+}
+
+/*
+ * An operand of a warpgroup instruction: one execution a warp, wavefronts = ideal = bytes / 128 an
+ * instruction.
+ */
+static void count_matrix(struct walker *walker, const struct wnode *node, const struct waddr *addr,
+                         int64_t bytes)
+{
+	enum { WAVEFRONT_BYTES = 128 };
+	struct site_query *query = count_executions(walker, node);
+	struct access_site key = start_row(walker, node, addr);
+
+	snprintf(key.instruction, sizeof(key.instruction), "wgmma");
+	key.bytes_per_thread = bytes / WGMMA_THREADS;
 	query->wavefronts = query->wavefronts_max = query->ideal =
 		query->executions * bytes / (WGMMA_WARPS * WAVEFRONT_BYTES);
+	add_to_row(walker, &key, query, NULL);
+}
+
+/*
+ * A bulk copy: one thread's instruction, whose bytes do not pass through the memory unit that
+ * counts wavefronts. Executions as for a matrix.
+ */
+static void count_tma(struct walker *walker, const struct wnode *node)
+{
+	const struct wop_tma_load *op = &node->as.inst.as.tma_load;
+	int64_t n_elems = op->e0 * op->e1 * op->e2 * op->e3 * op->e4;
+	struct site_query *query = count_executions(walker, node);
+	struct access_site key = start_row(walker, node, &op->dst);
+
+	snprintf(key.instruction, sizeof(key.instruction), "tma");
+	key.bytes_per_thread = n_elems * (int64_t)dtype_bits(op->src.global->type) / 8;
+	query->wavefronts = query->wavefronts_max = query->ideal = 0;
 	add_to_row(walker, &key, query, NULL);
 }
 
@@ -468,6 +501,10 @@ static void count_inst(struct walker *walker, const struct wnode *node)
 		if (wgmma.a)
 			count_matrix(walker, node, wgmma.a, WGMMA_M * WGMMA_K_BYTES);
 		count_matrix(walker, node, wgmma.b, wgmma.n * WGMMA_K_BYTES);
+		return;
+	}
+	if (inst->kind == WOP_tma_load) {
+		count_tma(walker, node);
 		return;
 	}
 	describe(inst, &query->access, &key);
@@ -514,8 +551,9 @@ static void walk_node(struct walker *walker, const struct wnode *node, bool coun
 
 	switch (node->kind) {
 	case WNODE_INST:
-		if (!winst_shared_addr(&node->as.inst, NULL))
-			return;
+		if (!winst_shared_addr(&node->as.inst, NULL) ||
+		    (wop_is_mbarrier(node->as.inst.kind) && node->as.inst.kind != WOP_tma_load))
+			return; /* barriers are no loads or stores */
 		if (count)
 			count_inst(walker, node);
 		else

@@ -90,6 +90,17 @@ static void find_barrier(struct check *check, const struct wnode *node, enum rea
 		            "sizes known at run time");
 }
 
+/* A wait for an mbarrier's phase is known to end where the whole program was executed. */
+static uint64_t find_wait(struct check *check, const struct wnode *node)
+{
+	check->has_waits = true;
+	if (!check->run_is_whole && !check->n_found[PROPERTY_TERMINATION])
+		check_found(check,
+		            (struct finding){ PROPERTY_TERMINATION, PROPERTY_NOT_PROVED, node->span, "" },
+		            "whether the phase that is waited for ends: %s", check->run_limit);
+	return 1;
+}
+
 /* Number of barriers in a block, each looked at. */
 static uint64_t walk_barriers(struct check *check, const struct wblock *block, enum reach reach)
 {
@@ -100,6 +111,8 @@ static uint64_t walk_barriers(struct check *check, const struct wblock *block, e
 		const struct wnode *node = block->nodes.p[i];
 		switch (node->kind) {
 		case WNODE_INST:
+			if (node->as.inst.kind == WOP_mbar_wait)
+				n += find_wait(check, node);
 			if (node->as.inst.kind != WOP_barrier && node->as.inst.kind != WOP_barrier_part)
 				break;
 			n++;
@@ -132,6 +145,14 @@ void check_termination(struct check *check)
 {
 	uint64_t n = walk_barriers(check, &check->warp->body, REACH_ALL);
 
+	if (check->has_waits) {
+		check_proved(
+			check, PROPERTY_TERMINATION,
+			"%llu barriers and waits for phases: all groups of threads were executed to the "
+			"end",
+			(unsigned long long)n);
+		return;
+	}
 	check_proved(check, PROPERTY_TERMINATION,
 	             "%llu barriers, all met by every thread at any trip count", (unsigned long long)n);
 }

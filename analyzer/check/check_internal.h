@@ -16,8 +16,10 @@ struct check {
 	struct property_list *out;
 	uint32_t n_found[N_PROPERTIES]; /* rows so far that are not "proved" */
 	int64_t n_elems_seen[N_PROPERTIES];
-	bool run_is_whole;  /* check_run executed every address and condition that the program has */
-	uint32_t n_atomics; /* parallel loops with atomics */
+	bool run_is_whole;     /* check_run executed every address and condition that the program has */
+	const char *run_limit; /* why not, else NULL */
+	bool has_waits;        /* for phases of mbarriers */
+	uint32_t n_atomics;    /* parallel loops with atomics */
 };
 
 /* At most this many elements times replicas are enumerated for one question. */

@@ -528,6 +528,7 @@ static void check_op(struct check *check, struct stmt *stmt)
 		check_partition(check, stmt, plan->as.reduce.source);
 		return;
 	case OP_tma_copy: /* no thread has a part of it */
+	CASES_OF_BARRIER_OPS:
 	CASES_OF_TILE_ONLY_OPS:
 	CASES_OF_STAGED_OPS:
 	case N_OP_KINDS:

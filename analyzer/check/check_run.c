@@ -16,101 +16,19 @@
  * depend on the block and global offsets grow with the block numbers; predicates on global memory
  * only remove accesses.
  */
-#include "analyzer/check/check_internal.h"
+#include "analyzer/check/check_run_internal.h"
 
 #include "analyzer/layout/place_map.h"
 
 #include <string.h>
 
-enum { MAX_PERIOD = 8, MAX_STEPS = 1 << 22, NO_THREAD = -1, WARPGROUP = -2 };
-
-/* What happened to a granule of shared memory. */
-struct granule {
-	int32_t writer;                    /* thread or NO_THREAD */
-	int32_t first_reader, last_reader; /* the least and the largest thread that read it */
-	uint32_t write_interval, read_interval;
-	const struct wnode *write_node, *read_node; /* what they ran */
-	bool is_atomic;                             /* the write was */
-	int32_t other_writer; /* another thread whose atomic is not ordered with writer's */
-	uint32_t group;       /* cp.async group + 1 that is in flight or was last; 0: none */
-	int32_t group_thread;
-	uint32_t product;                 /* group of wgmma + 1 that read it last; 0: none */
-	int32_t product_thread;           /* the first of its warpgroup */
-	uint32_t fences;                  /* proxy fences before it was written */
-	bool write_is_sure, read_is_sure; /* no condition that data decide is around what did it */
-};
-
-/* The last barrier of a part of the block that a thread came to, and whom it met there. */
-struct meeting {
-	uint32_t interval; /* that it began; 0: none */
-	int64_t first, n;  /* the threads */
-};
-
-/* The groups of copies of a thread. */
-struct copy_groups {
-	uint32_t n;                     /* committed */
-	uint32_t n_done;                /* that waits have covered */
-	vec_of(uint32_t) done_interval; /* by group, of those */
-	vec_of(uint32_t) done_fences;   /* likewise: proxy fences before the wait */
-};
-
-struct piece {
-	struct granule *granules;
-	int64_t n, granule_bytes;
-};
-
-/* Intervals that no barrier which surely happens has ended, although a later one is open. */
-struct gap {
-	uint32_t first, last;
-};
-
-/* The first thing that could not be decided, and where; `why` NULL: nothing. */
-struct limit {
-	struct span span;
-	const char *why;
-};
-
-struct run {
-	struct check *check;
-	const struct warp_program *warp;
-	int64_t *values;  /* of variables, by id */
-	int64_t *threads; /* 0 .. n_threads-1 */
-	bool *active;
-	int64_t *offsets, *conditions; /* scratch, one a thread */
-	bool *mask;
-	struct piece *pieces;             /* by wshared id */
-	bool is_uniform;                  /* no shared address and no condition depends on the block */
-	vec_of(const struct var *) inner; /* loops around, while a longer one's period is sought */
-	struct map codes;                 /* expression id -> struct expr_code * */
-	uint32_t interval;                /* counts barriers of any kind */
-	uint32_t block_interval;          /* that the last barrier of the whole block began */
-	vec_of(struct gap) gaps;          /* before it, but not ordered by it */
-	uint32_t n_unknown;               /* conditions around that data decide */
-	bool is_unsure;                   /* such a one, or a predicate that data decide */
-	struct meeting *meetings;         /* by thread */
-	struct copy_groups *groups;       /* of cp.async, by thread */
-	/* Groups of wgmma, whose reads go on until they are awaited, and in which interval that was. */
-	uint32_t n_products, n_products_done;
-	vec_of(uint32_t) products_interval;
-	int32_t matrix_thread;     /* the first of the warpgroup whose operand is looked at */
-	uint32_t n_fences;         /* proxy fences */
-	const struct wnode *split; /* the innermost if or loop around that lets only some threads in */
-	bool only_global;          /* another corner of the grid: shared memory is as in the first */
-	int64_t n_steps;
-	int64_t n_accesses;
-	struct limit limit; /* something could not be decided at all */
-	struct limit
-		global_limit; /* an address in global memory could not: it has no bearing on order */
-};
-
-static void give_up(struct limit *limit, struct span span, const char *why)
+void run_give_up(struct limit *limit, struct span span, const char *why)
 {
 	if (!limit->why)
 		*limit = (struct limit){ span, why };
 }
 
-/* Values of an index expression for all threads; false when it cannot be computed. */
-static bool evaluate(struct run *run, const struct expr *e, int64_t *out)
+bool run_evaluate(struct run *run, const struct expr *e, int64_t *out)
 {
 	struct expr_code *code = map_get(&run->codes, e->id);
 
@@ -130,7 +48,7 @@ static bool evaluate(struct run *run, const struct expr *e, int64_t *out)
  * Threads that execute: `mask` gets active and predicate. An unknown predicate counts as true, and
  * what follows from it as unsure.
  */
-static void predicate_mask(struct run *run, const struct expr *predicate, bool *mask)
+void run_predicate(struct run *run, const struct expr *predicate, bool *mask)
 {
 	int64_t n = run->warp->n_threads;
 
@@ -138,7 +56,7 @@ static void predicate_mask(struct run *run, const struct expr *predicate, bool *
 	run->is_unsure = run->n_unknown > 0;
 	if (!predicate)
 		return;
-	if (!evaluate(run, predicate, run->conditions)) {
+	if (!run_evaluate(run, predicate, run->conditions)) {
 		run->is_unsure = true;
 		return;
 	}
@@ -147,14 +65,6 @@ static void predicate_mask(struct run *run, const struct expr *predicate, bool *
 }
 
 /* ---- shared memory ---- */
-
-struct shared_touch {
-	const struct wnode *node;
-	const struct waddr *addr;
-	int64_t bytes;
-	bool is_write, async;
-	bool is_atomic; /* a write that other atomics may meet */
-};
 
 /* What is wrong with an access, beside whose. */
 struct order_fault {
@@ -177,6 +87,9 @@ static bool is_ordered(const struct run *run, int32_t other, uint32_t interval, 
 {
 	const struct meeting *met = &run->meetings[thread == WARPGROUP ? run->matrix_thread : thread];
 
+	if (run->phases && interval >= run->block_interval)
+		return phases_ordered(run->phases, (uint32_t)other, interval,
+		                      (uint32_t)(thread == WARPGROUP ? run->matrix_thread : thread));
 	return other == thread || (interval < run->block_interval && !is_in_gap(run, interval)) ||
 	       (interval < met->interval && other >= met->first && other < met->first + met->n);
 }
@@ -227,6 +140,10 @@ static void touch_read(struct run *run, struct granule *g, int32_t thread, const
 	g->read_is_sure = !run->is_unsure;
 	if (thread == WARPGROUP)
 		return;
+	if (run->phases) {
+		run_note_reader(run, g, thread);
+		return;
+	}
 	if (g->first_reader == NO_THREAD ||
 	    (g->read_interval < run->block_interval && !is_in_gap(run, g->read_interval)))
 		g->first_reader = g->last_reader = thread;
@@ -237,22 +154,40 @@ static void touch_read(struct run *run, struct granule *g, int32_t thread, const
 	g->read_interval = run->interval;
 }
 
+/* A granule that a wgmma reads, or whose wait for it is not ordered with `thread`. */
+static void meets_product(struct run *run, const struct granule *g, int32_t thread,
+                          struct order_fault *fault)
+{
+	for (int32_t w = 0; w < MAX_WARPGROUPS && !fault->what; w++) {
+		const struct product_groups *products = &run->products[w];
+		int32_t first = w * WGMMA_THREADS;
+
+		if (g->product[w] > products->n_done)
+			*fault = (struct order_fault){ "while a wgmma that is not awaited reads it, of", first,
+				                           g->read_node, g->read_is_sure };
+		else if (g->product[w] &&
+		         !is_ordered(run, first, products->done_interval.p[g->product[w] - 1], thread))
+			*fault = (struct order_fault){ "without a barrier behind the wait for the wgmma of",
+				                           first, g->read_node, g->read_is_sure };
+	}
+}
+
 static void touch_write(struct run *run, struct granule *g, int32_t thread, bool is_atomic,
                         struct order_fault *fault)
 {
 	if (meets_copy(run, g, thread, fault) ||
 	    (!(is_atomic && g->is_atomic) && meets_write(run, g, thread, fault)))
 		return;
-	if (g->product > run->n_products_done)
-		*fault = (struct order_fault){ "while a wgmma that is not awaited reads it, of",
-			                           g->product_thread, g->read_node, g->read_is_sure };
-	else if (g->product &&
-	         !is_ordered(run, g->product_thread, run->products_interval.p[g->product - 1], thread))
-		*fault = (struct order_fault){ "without a barrier behind the wait for the wgmma of",
-			                           g->product_thread, g->read_node, g->read_is_sure };
-	if (fault->what || g->first_reader == NO_THREAD)
+	meets_product(run, g, thread, fault);
+	if (fault->what || (g->first_reader == NO_THREAD && !g->readers))
 		return;
-	if (!is_ordered(run, g->first_reader, g->read_interval, thread))
+	if (run->phases)
+		fault->other = run_reader_not_before(run, g, thread);
+	if (run->phases && fault->other == NO_THREAD)
+		return;
+	if (run->phases)
+		;
+	else if (!is_ordered(run, g->first_reader, g->read_interval, thread))
 		fault->other = g->first_reader;
 	else if (!is_ordered(run, g->last_reader, g->read_interval, thread))
 		fault->other = g->last_reader;
@@ -272,6 +207,7 @@ static void complete_write(struct run *run, struct granule *g, int32_t thread,
 	int32_t other = !joins ? NO_THREAD : g->writer != thread ? g->writer : g->other_writer;
 
 	g->first_reader = g->last_reader = NO_THREAD;
+	g->readers = NULL;
 	g->other_writer = other;
 	g->write_node = touch->node;
 	g->write_is_sure = !run->is_unsure;
@@ -283,9 +219,9 @@ static void complete_write(struct run *run, struct granule *g, int32_t thread,
 		return;
 	}
 	g->group = 0;
-	g->writer = thread;
+	g->writer = touch->is_bulk ? touch->bulk_writer : thread;
 	g->write_interval = run->interval;
-	g->fences = run->n_fences;
+	g->fences = run->fences[thread];
 }
 
 static const char *shared_name(const struct run *run, const struct wshared *shared)
@@ -293,21 +229,29 @@ static const char *shared_name(const struct run *run, const struct wshared *shar
 	return sym_text(run->check->cx->names, shared->name);
 }
 
+static const char *actor_text(const struct run *run, int32_t thread)
+{
+	if (thread == WARPGROUP)
+		return "a warpgroup";
+	if (thread >= run->warp->n_threads)
+		return "a bulk copy";
+	return arena_printf(run->check->cx->arena, "thread %d", (int)thread);
+}
+
 static void report_order(struct run *run, const struct shared_touch *touch, int32_t thread,
                          int64_t offset, const struct order_fault *fault)
 {
-	const char *subject = thread == WARPGROUP
-	                          ? "a warpgroup"
-	                          : arena_printf(run->check->cx->arena, "thread %d", (int)thread);
+	const char *subject = touch->is_bulk ? "a bulk copy" : actor_text(run, thread);
 	bool is_sure = !run->is_unsure && fault->is_sure;
 	struct finding finding = { PROPERTY_HAPPENS_BEFORE,
 		                       is_sure ? PROPERTY_VIOLATED : PROPERTY_NOT_PROVED, touch->node->span,
 		                       shared_name(run, touch->addr->shared) };
 
-	check_found(run->check, finding, "%s%s %s byte %lld %s thread %d in line %u",
+	check_found(run->check, finding, "%s%s %s byte %lld %s %s in line %u",
 	            is_sure ? "" : "where data let both happen, ", subject,
 	            touch->is_write ? "writes" : "reads", (long long)offset, fault->what,
-	            (int)fault->other, source_line(&run->check->cx->sources, fault->node->span));
+	            actor_text(run, fault->other),
+	            source_line(&run->check->cx->sources, fault->node->span));
 }
 
 /* What an access does wrong by itself: a violation unless data decide whether it happens. */
@@ -318,9 +262,7 @@ static struct finding access_finding(const struct run *run, enum property_name n
 		                     node->span, buffer };
 }
 
-/* One thread's access: bounds, alignment, order. False after the first violation. */
-static bool touch_shared(struct run *run, const struct shared_touch *touch, int32_t thread,
-                         int64_t offset)
+bool run_touch(struct run *run, const struct shared_touch *touch, int32_t thread, int64_t offset)
 {
 	const struct wshared *shared = touch->addr->shared;
 	struct piece *piece = &run->pieces[shared->id];
@@ -381,7 +323,14 @@ static int64_t inst_bytes(const struct winst *inst)
 	case WOP_stmatrix:
 	case WOP_wgmma:
 	case WOP_wgmma_ra:
+	case WOP_tma_load:
 		return 16;
+	case WOP_mbar_init:
+	case WOP_mbar_arrive:
+	case WOP_mbar_expect:
+	case WOP_mbar_wait:
+	case WOP_mbar_copies:
+		return 8;
 	case WOP_cp_async_commit:
 	case WOP_cp_async_wait:
 	case WOP_barrier:
@@ -406,20 +355,24 @@ static void run_shared(struct run *run, const struct wnode *node, const struct w
                        bool is_write)
 {
 	const struct winst *inst = &node->as.inst;
-	struct shared_touch touch = {
-		node, addr, inst_bytes(inst), is_write, inst->kind == WOP_cp_async, inst->kind == WOP_red
-	};
+	struct shared_touch touch = { .node = node,
+		                          .addr = addr,
+		                          .bytes = inst_bytes(inst),
+		                          .is_write = is_write,
+		                          .async = inst->kind == WOP_cp_async,
+		                          .is_atomic = inst->kind == WOP_red };
 	bool ok = true;
 
-	if (!evaluate(run, addr->offset, run->offsets)) {
-		give_up(&run->limit, node->span, "an address depends on values that the kernel computes");
+	if (!run_evaluate(run, addr->offset, run->offsets)) {
+		run_give_up(&run->limit, node->span,
+		            "an address depends on values that the kernel computes");
 		return;
 	}
 	/* A failing predicate of cp.async still writes zeros. */
-	predicate_mask(run, inst->kind == WOP_cp_async ? NULL : inst->predicate, run->mask);
+	run_predicate(run, inst->kind == WOP_cp_async ? NULL : inst->predicate, run->mask);
 	for (int64_t t = 0; t < run->warp->n_threads && ok; t++)
 		if (run->mask[t] && lane_counts(inst, t))
-			ok = touch_shared(run, &touch, (int32_t)t, run->offsets[t]);
+			ok = run_touch(run, &touch, (int32_t)t, run->offsets[t]);
 }
 
 /* ---- global memory ---- */
@@ -433,12 +386,12 @@ static void run_global(struct run *run, const struct wnode *node, const struct w
 	int64_t *offsets = run->offsets, bytes = inst_bytes(inst);
 	const char *name = sym_text(run->check->cx->names, buffer->name);
 
-	if (elems < 0 || elem_bytes == 0 || !evaluate(run, addr->offset, offsets)) {
-		give_up(&run->global_limit, node->span,
-		        "a global address or its limit is only known at run time");
+	if (elems < 0 || elem_bytes == 0 || !run_evaluate(run, addr->offset, offsets)) {
+		run_give_up(&run->global_limit, node->span,
+		            "a global address or its limit is only known at run time");
 		return;
 	}
-	predicate_mask(run, inst->predicate, run->mask);
+	run_predicate(run, inst->predicate, run->mask);
 	for (int64_t t = 0; t < n; t++) {
 		if (!run->mask[t])
 			continue;
@@ -462,29 +415,50 @@ static void run_global(struct run *run, const struct wnode *node, const struct w
 
 static void run_commit(struct run *run, const struct winst *inst)
 {
-	predicate_mask(run, inst->predicate, run->mask);
+	run_predicate(run, inst->predicate, run->mask);
 	for (int64_t t = 0; t < run->warp->n_threads; t++)
 		run->groups[t].n += run->mask[t];
 }
 
-static void run_wait(struct run *run, const struct winst *inst)
+static void run_wait_groups(struct run *run, const struct winst *inst, int64_t n_pending)
 {
-	predicate_mask(run, inst->predicate, run->mask);
+	run_predicate(run, inst->predicate, run->mask);
 	for (int64_t t = 0; t < run->warp->n_threads; t++) {
 		struct copy_groups *groups = &run->groups[t];
-		while (run->mask[t] && groups->n - groups->n_done > inst->as.cp_async_wait.n_pending) {
+		while (run->mask[t] && groups->n - groups->n_done > n_pending) {
 			vec_push(run->check->cx->arena, &groups->done_interval, run->interval);
-			vec_push(run->check->cx->arena, &groups->done_fences, run->n_fences);
+			vec_push(run->check->cx->arena, &groups->done_fences, run->fences[t]);
 			groups->n_done++;
 		}
 	}
 }
 
+/* The warpgroups whose first thread is active. */
+static void run_wgmma_commit(struct run *run)
+{
+	for (int64_t t = 0; t < run->warp->n_threads; t += WGMMA_THREADS)
+		run->products[t / WGMMA_THREADS].n += run->active[t];
+}
+
 static void run_wgmma_wait(struct run *run, int64_t n_pending)
 {
-	while ((int64_t)run->n_products - run->n_products_done > n_pending) {
-		vec_push(run->check->cx->arena, &run->products_interval, run->interval);
-		run->n_products_done++;
+	for (int64_t t = 0; t < run->warp->n_threads; t += WGMMA_THREADS) {
+		struct product_groups *products = &run->products[t / WGMMA_THREADS];
+
+		while (run->active[t] && (int64_t)products->n - products->n_done > n_pending) {
+			vec_push(run->check->cx->arena, &products->done_interval, run->interval);
+			products->n_done++;
+		}
+	}
+}
+
+static void run_fence(struct run *run, const struct winst *inst)
+{
+	run_predicate(run, inst->predicate, run->mask);
+	for (int64_t t = 0; t < run->warp->n_threads; t++) {
+		run->fences[t] += run->mask[t];
+		if (run->mask[t] && run->phases)
+			phases_fence(run->phases, (uint32_t)t);
 	}
 }
 
@@ -500,9 +474,18 @@ struct matrix_touch {
 /* Written by the generic proxy, and not fenced since. */
 static bool is_unfenced(const struct run *run, const struct granule *g)
 {
-	if (g->group)
-		return run->groups[g->group_thread].done_fences.p[g->group - 1] == run->n_fences;
-	return g->writer != NO_THREAD && g->fences == run->n_fences;
+	int32_t writer = g->group ? g->group_thread : g->writer;
+	uint32_t fences = g->fences, interval = g->write_interval;
+
+	if (writer == NO_THREAD || writer >= run->warp->n_threads)
+		return false; /* nobody's, or a bulk copy's */
+	if (g->group) {
+		fences = run->groups[writer].done_fences.p[g->group - 1];
+		interval = run->groups[writer].done_interval.p[g->group - 1];
+	}
+	return fences == run->fences[writer] &&
+	       !(run->phases &&
+	         phases_fenced(run->phases, (uint32_t)writer, interval, (uint32_t)run->matrix_thread));
 }
 
 /* The 16 bytes at `offset`: order as for any read, the fence, and the read that goes on. */
@@ -511,7 +494,7 @@ static bool touch_matrix(struct run *run, const struct matrix_touch *matrix, int
 	const struct shared_touch *touch = &matrix->touch;
 	struct piece *piece = &run->pieces[touch->addr->shared->id];
 
-	if (!touch_shared(run, touch, WARPGROUP, offset))
+	if (!run_touch(run, touch, WARPGROUP, offset))
 		return false;
 	for (int64_t g = offset / piece->granule_bytes;
 	     g <= (offset + touch->bytes - 1) / piece->granule_bytes; g++) {
@@ -519,8 +502,8 @@ static bool touch_matrix(struct run *run, const struct matrix_touch *matrix, int
 		struct order_fault fault = { "without a proxy fence behind the write by",
 			                         granule->group ? granule->group_thread : granule->writer,
 			                         granule->write_node, granule->write_is_sure };
-		granule->product = run->n_products + 1;
-		granule->product_thread = run->matrix_thread;
+		granule->product[run->matrix_thread / WGMMA_THREADS] =
+			run->products[run->matrix_thread / WGMMA_THREADS].n + 1;
 		if (!is_unfenced(run, granule))
 			continue;
 		report_order(run, touch, WARPGROUP, offset, &fault);
@@ -569,11 +552,12 @@ static bool run_operand(struct run *run, const struct wnode *node,
 {
 	int64_t n = run->warp->n_threads;
 
-	if (!evaluate(run, matrix->touch.addr->offset, run->offsets)) {
-		give_up(&run->limit, node->span, "an address depends on values that the kernel computes");
+	if (!run_evaluate(run, matrix->touch.addr->offset, run->offsets)) {
+		run_give_up(&run->limit, node->span,
+		            "an address depends on values that the kernel computes");
 		return false;
 	}
-	predicate_mask(run, node->as.inst.predicate, run->mask);
+	run_predicate(run, node->as.inst.predicate, run->mask);
 	for (int64_t t = 0; t < n; t += WGMMA_THREADS) {
 		run->matrix_thread = (int32_t)t;
 		if (run->mask[t] && !run_matrix(run, matrix, run->offsets[t]))
@@ -589,8 +573,8 @@ static void run_wgmma(struct run *run, const struct wnode *node)
 
 	(void)winst_wgmma(&node->as.inst, &op);
 	a.matrix = op.a_matrix;
-	a.touch = (struct shared_touch){ node, op.a, 16, false, false, false };
-	b = (struct matrix_touch){ { node, op.b, 16, false, false, false }, op.b_matrix, op.n };
+	a.touch = (struct shared_touch){ .node = node, .addr = op.a, .bytes = 16 };
+	b = (struct matrix_touch){ { .node = node, .addr = op.b, .bytes = 16 }, op.b_matrix, op.n };
 	if (!op.a || run_operand(run, node, &a))
 		run_operand(run, node, &b);
 }
@@ -630,10 +614,14 @@ static void run_barrier(struct run *run, const struct wnode *node)
 	struct finding finding = { PROPERTY_TERMINATION, PROPERTY_VIOLATED, node->span, "" };
 	const char *where = "its condition";
 
-	predicate_mask(run, node->as.inst.predicate, run->mask);
+	run_predicate(run, node->as.inst.predicate, run->mask);
 	int64_t here = first_thread(run, true), elsewhere = first_thread(run, false);
 	if (here == NO_THREAD)
 		return;
+	if (run->phases && !run->only_global) {
+		run_meet(run, node, 0, run->warp->n_threads);
+		return;
+	}
 	run->block_interval = ++run->interval;
 	run->gaps.n = 0;
 	if (elsewhere == NO_THREAD || run->check->n_found[PROPERTY_TERMINATION])
@@ -655,12 +643,16 @@ static void run_barrier_part(struct run *run, const struct wnode *node)
 	const struct wop_barrier_part *op = &node->as.inst.as.barrier_part;
 	int64_t n = 0, first;
 
-	predicate_mask(run, node->as.inst.predicate, run->mask);
+	run_predicate(run, node->as.inst.predicate, run->mask);
 	first = first_thread(run, true);
 	for (int64_t t = 0; t < run->warp->n_threads; t++)
 		n += run->mask[t];
 	if (n == 0)
 		return;
+	if (run->phases && !run->only_global) {
+		run_meet(run, node, (uint32_t)op->id, op->n_threads);
+		return;
+	}
 	run->interval++;
 	for (int64_t t = 0; t < run->warp->n_threads; t++)
 		if (run->mask[t])
@@ -685,7 +677,7 @@ static void run_inst(struct run *run, const struct wnode *node)
 		run_commit(run, inst);
 		return;
 	case WOP_cp_async_wait:
-		run_wait(run, inst);
+		run_wait_groups(run, inst, inst->as.cp_async_wait.n_pending);
 		return;
 	case WOP_ld:
 	case WOP_st:
@@ -701,13 +693,25 @@ static void run_inst(struct run *run, const struct wnode *node)
 			run_wgmma(run, node);
 		return;
 	case WOP_wgmma_commit:
-		run->n_products++;
+		run_wgmma_commit(run);
 		return;
 	case WOP_wgmma_wait:
 		run_wgmma_wait(run, inst->as.wgmma_wait.n_pending);
 		return;
 	case WOP_fence_async:
-		run->n_fences++;
+		run_fence(run, inst);
+		return;
+	case WOP_mbar_init:
+	case WOP_mbar_arrive:
+	case WOP_mbar_expect:
+	case WOP_mbar_wait:
+	case WOP_tma_load:
+		run_mbarrier(run, node);
+		return;
+	case WOP_mbar_copies:
+		run_commit(run, inst);
+		run_wait_groups(run, inst, 0);
+		run_mbarrier(run, node);
 		return;
 	case WOP_mma:
 	case WOP_set:
@@ -789,8 +793,6 @@ static bool depends_on_block(const struct run *run, const struct wblock *block)
 	}
 	return false;
 }
-
-static void run_block(struct run *run, const struct wblock *block);
 
 /* Does it touch shared memory, or count intervals, groups or fences? */
 static bool inst_has_effect(const struct winst *inst)
@@ -922,6 +924,8 @@ static int64_t period_of(struct run *run, const struct wnode *node, int64_t exte
 	struct expr_pool *pool = run->check->pool;
 	struct shortened loop = { .var = node->as.loop.var, .extent = extent };
 
+	if (run->phases)
+		return 0; /* groups must do their rounds together */
 	for (loop.period = 1; loop.period <= MAX_PERIOD && extent > 4 * loop.period + 1;
 	     loop.period++) {
 		const struct expr *next = expr_add_int(pool, expr_of_var(pool, loop.var), loop.period);
@@ -953,7 +957,7 @@ static int64_t trip_counts(struct run *run, const struct expr *extent, int64_t *
 {
 	int64_t most = 0;
 
-	evaluate(run, extent, counts);
+	run_evaluate(run, extent, counts);
 	for (int64_t t = 0; t < run->warp->n_threads; t++)
 		if (run->active[t] && counts[t] > most)
 			most = counts[t];
@@ -972,7 +976,7 @@ static void run_loop(struct run *run, const struct wnode *node)
 	if (run->only_global && !touches_global(&node->as.loop.body))
 		return;
 	if (!extent->is_index) {
-		give_up(&run->limit, node->span, "how often a loop runs is only known at run time");
+		run_give_up(&run->limit, node->span, "how often a loop runs is only known at run time");
 		return;
 	}
 	int64_t *counts = arena_array(arena, int64_t, n_threads);
@@ -980,7 +984,8 @@ static void run_loop(struct run *run, const struct wnode *node)
 			period = node->as.loop.unroll || differs ? 0 : period_of(run, node, n);
 	if (differs)
 		mask = arena_array(arena, bool, n_threads);
-	for (int64_t i = 0; i < n; i++) {
+	run_enter_loop(run, node->as.loop.var);
+	for (int64_t i = 0; i < n && !run->gave_up; i++) {
 		if (period && i == 2 * period)
 			i += (n - period - 1 - i) / period * period;
 		for (size_t t = 0; differs && t < n_threads; t++)
@@ -990,6 +995,7 @@ static void run_loop(struct run *run, const struct wnode *node)
 		run->values[node->as.loop.var->id] = i;
 		run_block(run, &node->as.loop.body);
 	}
+	run_leave_loop(run);
 	run->active = before;
 	run->split = split;
 }
@@ -1036,6 +1042,24 @@ static struct branch run_branch(struct run *run, const struct wblock *block)
 }
 
 /*
+ * In a program whose groups wait for each other: both branches, as unsure; what is ordered before
+ * an access that may be left out is ordered before what comes behind it all the same.
+ */
+static void run_unknown_of_group(struct run *run, const struct wnode *node)
+{
+	if (run_has_barrier(&node->as.if_.then) || run_has_barrier(&node->as.if_.otherwise)) {
+		run_give_up(&run->limit, node->span,
+		            "whether threads come to a barrier depends on values that the kernel computes");
+		run->gave_up = true;
+		return;
+	}
+	run->n_unknown++;
+	run_block(run, &node->as.if_.then);
+	run_block(run, &node->as.if_.otherwise);
+	run->n_unknown--;
+}
+
+/*
  * Branches that data decide: a barrier inside orders what is in its branch, and behind both
  * nothing that stood in front, unless both have one. When all threads take the same branch, what
  * is in one does not meet what is in the other.
@@ -1047,6 +1071,10 @@ static void run_unknown(struct run *run, const struct wnode *node)
 	vec_of(struct gap) saved = { 0 };
 	struct branch then, otherwise;
 
+	if (run->phases) {
+		run_unknown_of_group(run, node);
+		return;
+	}
 	for (uint32_t i = 0; i < run->gaps.n; i++)
 		vec_push(arena, &saved, run->gaps.p[i]);
 	run->interval++;
@@ -1076,7 +1104,7 @@ static void run_if(struct run *run, const struct wnode *node)
 	int64_t *values = arena_array(run->check->cx->arena, int64_t, (size_t)n);
 	const struct wnode *split = run->split;
 
-	if (!evaluate(run, node->as.if_.condition, values)) {
+	if (!run_evaluate(run, node->as.if_.condition, values)) {
 		run_unknown(run, node);
 		return;
 	}
@@ -1093,12 +1121,13 @@ static void run_if(struct run *run, const struct wnode *node)
 	run->split = split;
 }
 
-static void run_block(struct run *run, const struct wblock *block)
+void run_block(struct run *run, const struct wblock *block)
 {
-	for (uint32_t i = 0; i < block->nodes.n; i++) {
+	for (uint32_t i = 0; i < block->nodes.n && !run->gave_up; i++) {
 		const struct wnode *node = block->nodes.p[i];
-		if (run->n_steps++ > MAX_STEPS / run->warp->n_threads) {
-			give_up(&run->limit, node->span, "more steps than the limit");
+		if (run->n_steps++ > (run->phases ? 4 : 1) * (int64_t)MAX_STEPS / run->warp->n_threads) {
+			run_give_up(&run->limit, node->span, "more steps than the limit");
+			run->gave_up = run->phases != NULL;
 			return;
 		}
 		switch (node->kind) {
@@ -1112,7 +1141,7 @@ static void run_block(struct run *run, const struct wblock *block)
 			run_if(run, node);
 			break;
 		case WNODE_WHILE:
-			give_up(&run->limit, node->span, "how often a while loop runs is not known");
+			run_give_up(&run->limit, node->span, "how often a while loop runs is not known");
 			break;
 		}
 	}
@@ -1146,8 +1175,10 @@ static void reset_memory(struct run *run)
 	run->interval = run->block_interval = 1;
 	run->gaps.n = 0;
 	memset(run->meetings, 0, (size_t)run->warp->n_threads * sizeof(*run->meetings));
-	run->n_products = run->n_products_done = run->n_fences = 0;
-	run->products_interval.n = 0;
+	for (int32_t w = 0; w < MAX_WARPGROUPS; w++)
+		run->products[w].n = run->products[w].n_done = run->products[w].done_interval.n = 0;
+	memset(run->fences, 0, (size_t)run->warp->n_threads * sizeof(*run->fences));
+	run->gave_up = false;
 	for (int64_t t = 0; t < run->warp->n_threads; t++) {
 		struct copy_groups *groups = &run->groups[t];
 		groups->n = groups->n_done = groups->done_interval.n = groups->done_fences.n = 0;
@@ -1190,8 +1221,8 @@ static void run_corners(struct run *run)
 
 	for (int axis = 0; axis < 3; axis++)
 		if (!expr_is_int(run->warp->grid[axis], &last[axis])) {
-			give_up(&run->limit, run->check->solution->launch->span,
-			        "the grid is only known at run time");
+			run_give_up(&run->limit, run->check->solution->launch->span,
+			            "the grid is only known at run time");
 			return;
 		}
 	for (int corner = 0; corner < 8; corner++) {
@@ -1204,7 +1235,8 @@ static void run_corners(struct run *run)
 			continue;
 		reset_memory(run);
 		run->only_global = corner > 0 && run->is_uniform;
-		run_block(run, &run->warp->body);
+		if (run->only_global || !run_by_groups(run))
+			run_block(run, &run->warp->body);
 		if (n_findings(run->check) > n_before)
 			return;
 	}
@@ -1229,11 +1261,14 @@ void check_run(struct check *check)
 	run.mask = arena_array(arena, bool, n);
 	run.meetings = arena_array(arena, struct meeting, n);
 	run.groups = arena_array(arena, struct copy_groups, n);
+	run.fences = arena_array(arena, uint32_t, n);
+	run_open_groups(&run);
 	run.is_uniform = !depends_on_block(&run, &run.warp->body);
 	open_memory(&run);
 	run.values = arena_array(arena, int64_t, expr_n_vars(check->pool) + 64);
 	run_corners(&run);
 	check->run_is_whole = !run.limit.why;
+	check->run_limit = run.limit.why;
 	for (size_t i = 0; i < 3; i++) {
 		const struct limit *limit =
 			run.limit.why || names[i] == PROPERTY_HAPPENS_BEFORE ? &run.limit : &run.global_limit;

@@ -49,14 +49,26 @@ static const char *why_no_span(struct arena *arena, const struct layout *layout)
 	return "its layout is neither row-major nor a swizzle of 32, 64 or 128 bytes";
 }
 
-/* The largest divisor of n that a box may have. */
-static int64_t part_of(int64_t n)
+/* The largest divisor of n that a box may have: n itself, or a multiple of `unit` if any. */
+static int64_t part_of(int64_t n, int64_t unit)
 {
 	int64_t part = n < TMA_MAX_BOX ? n : TMA_MAX_BOX;
 
-	while (n % part != 0)
+	while (part > 0 && (n % part != 0 || (part != n && part % unit != 0)))
 		part--;
-	return part;
+	return part > 0 ? part : part_of(n, 1);
+}
+
+/* Rows between two of which a box may start: whole lines, or whole patterns of the swizzle. */
+static int64_t row_unit(const struct layout *layout, int64_t span)
+{
+	int64_t bytes = layout->shape[layout->rank - 1] * layout->elem_bits / 8, unit = 1;
+
+	if (span)
+		return PATTERN_ROWS;
+	while (unit < LINE && bytes * unit % LINE != 0)
+		unit++;
+	return unit;
 }
 
 static bool is_at(int64_t divisor, int64_t unit)
@@ -72,7 +84,7 @@ static const char *cut_linear(struct arena *arena, const struct layout *layout,
 	int64_t row = rect->extent[last], elem_bits = layout->elem_bits;
 	bool is_whole = row == layout->shape[last];
 
-	out->inner = out->rows > 1 || out->n_rows > 1 ? row : part_of(row);
+	out->inner = out->rows > 1 || out->n_rows > 1 ? row : part_of(row, 1);
 	if (out->rows > 1 && !is_whole) {
 		out->n_rows *= out->rows;
 		out->rows = 1;
@@ -82,7 +94,7 @@ static const char *cut_linear(struct arena *arena, const struct layout *layout,
 		out->rows = 1;
 	}
 	if (out->rows == 1)
-		out->inner = part_of(row);
+		out->inner = part_of(row, LINE * 8 / elem_bits);
 	out->n_inner = row / out->inner;
 	if (out->inner * elem_bits / 8 % TMA_UNIT != 0)
 		return arena_printf(arena, "a box's row of %" PRId64 " bytes is no multiple of %d",
@@ -127,7 +139,9 @@ const char *tma_box_of(struct arena *arena, const struct layout *layout,
 
 	if (span < 0)
 		return why_no_span(arena, layout);
-	*out = (struct tma_box){ .span = span, .rows = part_of(rows), .n_outer = 1 };
+	*out = (struct tma_box){ .span = span,
+		                     .rows = part_of(rows, row_unit(layout, span)),
+		                     .n_outer = 1 };
 	out->n_rows = rows / out->rows;
 	for (uint32_t d = 0; d + 1 < last; d++)
 		out->n_outer *= rect->extent[d];

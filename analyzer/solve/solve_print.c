@@ -224,6 +224,7 @@ static void print_plan(struct buf *out, const struct solution *solution,
 	case OP_tma_copy:
 		print_tma(out, &plan->as.tma);
 		break;
+	CASES_OF_BARRIER_OPS:
 	CASES_OF_TILE_ONLY_OPS:
 	CASES_OF_STAGED_OPS:
 	case N_OP_KINDS:
@@ -344,6 +345,7 @@ static bool verify_plan(const struct solution *solution, const struct stmt_plan 
 		           : wrong(solution, stmt->span, "a reduction has no source or result layout");
 	case OP_tma_copy:
 		return plan->as.tma.box.inner > 0 || wrong(solution, stmt->span, "a bulk copy has no box");
+	CASES_OF_BARRIER_OPS:
 	CASES_OF_TILE_ONLY_OPS:
 	CASES_OF_STAGED_OPS:
 	case N_OP_KINDS:

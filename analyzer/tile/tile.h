@@ -170,11 +170,13 @@ static inline bool op_is_gemm(const struct op *op)
 /* clang-format off */
 #define CASES_OF_TILE_ONLY_OPS \
 	case OP_gemm_sp: \
+	case OP_evaluate
+/* Arrivals and waits at mbarrier objects: they move no elements. */
+#define CASES_OF_BARRIER_OPS \
 	case OP_barrier_init: \
 	case OP_barrier_arrive: \
 	case OP_barrier_expect_tx: \
-	case OP_barrier_wait: \
-	case OP_evaluate
+	case OP_barrier_wait
 /* Ops that a staged launch has no more (stage.h): the solver and all behind it never see them. */
 #define CASES_OF_STAGED_OPS \
 	case OP_transpose: \

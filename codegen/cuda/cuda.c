@@ -219,6 +219,13 @@ static void print_param(struct cuda_writer *writer, struct buf *out, const struc
 	           (const char *)map_get(&writer->buffers, param->buffer->id));
 }
 
+/* Tensor maps lie in the parameters themselves, where bulk copies read them. */
+static void print_map(struct cuda_writer *writer, struct buf *out, uint32_t map)
+{
+	cuda_use(writer, HELPER_tensor_map);
+	buf_printf(out, "const __grid_constant__ tensor_map %s", cuda_map_name(writer, map));
+}
+
 /* The parameters in lines of at most 100 columns. */
 static void print_signature(struct cuda_writer *writer)
 {
@@ -230,9 +237,12 @@ static void print_signature(struct cuda_writer *writer)
 
 	buf_printf(out, "extern \"C\" __global__ void __launch_bounds__(%lld)\n%s(",
 	           (long long)program->n_threads, name);
-	for (uint32_t i = 0; i < program->params.n; i++) {
+	for (uint32_t i = 0; i < program->params.n + writer->maps.items.n; i++) {
 		struct buf text = { 0 };
-		print_param(writer, &text, &program->params.p[i]);
+		if (i < program->params.n)
+			print_param(writer, &text, &program->params.p[i]);
+		else
+			print_map(writer, &text, i - program->params.n);
 		if (i > 0 && column + text.n + 2 > WIDTH) {
 			buf_printf(out, ",\n%*s", (int)strlen(name) + 1, "");
 			column = strlen(name) + 1;
@@ -320,11 +330,14 @@ static void print_kernel(struct cuda_writer *writer, const struct warp_program *
 	writer->depth = 0;
 	writer->span = whole;
 	cuda_name_program(writer);
+	tensor_maps_of(program, writer->cx->arena, &writer->maps);
+	writer->map_names.n = 0;
 	find_written(writer, &program->body);
 	print_block(writer, &program->body);
 	writer->span = whole;
 	cuda_line_directive(writer);
 	print_heading(writer);
+	cuda_map_heading(writer, &writer->kernels);
 	print_signature(writer);
 	buf_text(&writer->kernels, "{\n");
 	print_declarations(writer);

@@ -444,6 +444,14 @@ static void print_any(struct cuda_writer *writer, const struct winst *inst)
 		cuda_use(writer, HELPER_fence_async);
 		cuda_line(writer, "fence_async();");
 		break;
+	case WOP_mbar_init:
+	case WOP_mbar_arrive:
+	case WOP_mbar_expect:
+	case WOP_mbar_wait:
+	case WOP_mbar_copies:
+	case WOP_tma_load:
+		cuda_hopper(writer, inst);
+		break;
 	case N_WOP_KINDS:
 		break;
 	}

@@ -8,6 +8,7 @@
 #define TL_CUDA_WRITER_H
 
 #include "codegen/cuda/cuda.h"
+#include "codegen/lower/tensor_maps.h"
 
 enum cuda_helper {
 #define HELPER(id, text) HELPER_##id,
@@ -67,6 +68,8 @@ struct cuda_writer {
 	vec_of(const struct int_table *) tables;
 
 	/* Of the kernel being printed. */
+	struct tensor_maps maps;
+	vec_of(const char *) map_names;
 	const struct warp_program *program;
 	struct map taken;                        /* identifiers in use, by symbol */
 	struct map vars, regs, shareds, buffers; /* identifiers, by id */
@@ -177,6 +180,15 @@ void cuda_wgmma_fence(struct cuda_writer *writer, const struct wop_wgmma_fence *
 void cuda_wgmma_wait(struct cuda_writer *writer, const struct wop_wgmma_wait *wait);
 /* One macro for each form that was used. */
 void cuda_print_wgmma_macros(const struct cuda_writer *writer, struct buf *out);
+
+/* ---- hopper.c ---- */
+
+/* An instruction on an mbarrier, or a bulk copy. */
+void cuda_hopper(struct cuda_writer *writer, const struct winst *inst);
+/* The parameter that holds the tensor map. */
+const char *cuda_map_name(struct cuda_writer *writer, uint32_t map);
+/* What each of the kernel's tensor maps describes, as comments. */
+void cuda_map_heading(struct cuda_writer *writer, struct buf *out);
 
 /* ---- helpers.c ---- */
 

@@ -25,6 +25,7 @@ static void lower_op(struct lower *l, struct stmt *stmt)
 	case OP_copy:
 		lower_copy(l, stmt);
 		return;
+	case OP_wgmma_gemm:
 	case OP_gemm:
 		lower_gemm(l, stmt);
 		return;
@@ -41,7 +42,9 @@ static void lower_op(struct lower *l, struct stmt *stmt)
 		lower_scan(l, stmt);
 		return;
 	case OP_tma_copy:
-	case OP_wgmma_gemm:
+	CASES_OF_BARRIER_OPS:
+		lower_hopper(l, stmt);
+		return;
 	CASES_OF_TILE_ONLY_OPS:
 		lower_error(l, "%s is known, but not supported yet for this target",
 		            op_title(l->cx, &stmt->as.op));
@@ -445,7 +448,7 @@ static void mark_wgmma(void *user, struct stmt *stmt)
 	const struct stmt_plan *plan = &l->solution->plans[stmt->id];
 	const struct op_gemm *gemm = &stmt->as.op.as.gemm;
 
-	if (stmt->kind != STMT_OP || stmt->as.op.kind != OP_gemm || !plan->has_plan ||
+	if (stmt->kind != STMT_OP || !op_is_gemm(&stmt->as.op) || !plan->has_plan ||
 	    !plan->as.gemm.wgmma_n)
 		return;
 	for (int which = 0; which < 2; which++) {
@@ -484,6 +487,7 @@ static struct warp_program *lower_any(const struct schedule *schedule, bool is_p
 	lower_role(&l, (struct thread_range){ 0, l.warp->n_threads });
 	l.is_manual = lower_is_manual(solution->launch);
 	lower_find_numbered(&l, solution->launch);
+	lower_find_hopper(&l, solution->launch);
 	for (uint32_t i = 0; i < n; i++)
 		if (in_registers(program->buffers.p[i]->scope) &&
 		    program->buffers.p[i]->launch == solution->launch->index)

@@ -319,6 +319,15 @@ static void wait_async(struct lower *l, const struct wshared *shared, uint64_t r
 	}
 }
 
+void lower_settle(struct lower *l)
+{
+	uint64_t roles = roles_within(l, l->role);
+
+	for (uint32_t i = 0; i < l->warp->shareds.n; i++)
+		wait_async(l, l->warp->shareds.p[i], roles);
+	fence_operands(l);
+}
+
 void lower_wait_all(struct lower *l)
 {
 	for (uint32_t i = 0; i < l->warp->shareds.n; i++)

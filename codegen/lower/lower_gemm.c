@@ -254,7 +254,7 @@ void lower_gemm(struct lower *l, struct stmt *stmt)
 		const struct wreg *a = plan->a_is_fragment ? fragment_operand(l, &gemm, plan, 0) : NULL;
 
 		if (a || !plan->a_is_fragment)
-			lower_wgmma(l, &gemm, plan, a);
+			lower_wgmma(l, &gemm, plan, a, stmt->as.op.kind == OP_wgmma_gemm);
 		return;
 	}
 	for (int which = 0; which < 2; which++)

@@ -47,6 +47,7 @@ struct lower {
 	uint32_t role;                              /* whose work is being lowered */
 	uint32_t taken_barriers; /* hardware barriers that the kernel names, a bit each */
 	bool is_manual;          /* the kernel orders its groups of threads itself */
+	bool has_copy_reports;   /* cp.async of its own report to barriers */
 	struct map misplaced; /* node id -> node: barriers that not all threads of their role reach */
 	/* node id of an if -> node: whole groups of threads take its first, or its second, branch */
 	struct map role_branches[2];
@@ -128,6 +129,8 @@ void lower_met(struct lower *l);
 void lower_written_barrier(struct lower *l);
 /* Waits for all copies of cp.async that nothing has waited for: at the end of the launch. */
 void lower_wait_all(struct lower *l);
+/* Before the threads of the role arrive: their copies are awaited, their writes fenced. */
+void lower_settle(struct lower *l);
 /* Before a branch of the role `inner`, with these uses: what the whole role here must wait for. */
 void lower_before_role(struct lower *l, const struct use_list *uses, uint32_t inner);
 /* Before and after a statement whose shared uses are in `uses`. */
@@ -170,6 +173,15 @@ void lower_find_numbered(struct lower *l, const struct launch *launch);
 void lower_evaluate(struct lower *l, const struct stmt *stmt);
 /* Does the kernel make its own barriers between groups of threads? */
 bool lower_is_manual(const struct launch *launch);
+
+/* ---- lower_hopper.c ---- */
+
+/* T.tma_copy and the operations of barriers. */
+void lower_hopper(struct lower *l, struct stmt *stmt);
+/* Calls of T.evaluate that stand for Hopper's instructions; false: it is none of them. */
+bool lower_hopper_call(struct lower *l, const struct stmt *stmt);
+/* Fills l->has_copy_reports, adds to l->wgmma_reads. */
+void lower_find_hopper(struct lower *l, const struct launch *launch);
 
 /* ---- lower_diverge.c ---- */
 
@@ -239,9 +251,12 @@ void lower_locals(struct lower *l);
 /* ---- lower_copy.c, lower_gemm.c, lower_reduce.c, lower_pipeline.c ---- */
 void lower_copy(struct lower *l, struct stmt *stmt);
 void lower_gemm(struct lower *l, struct stmt *stmt);
-/* A gemm with warpgroup instructions, its positions resolved; `a` is A in registers, else NULL. */
+/* A gemm with warpgroup instructions, its positions resolved; `a` is A in registers, else NULL.
+ * `is_explicit`: the kernel awaits it. */
 void lower_wgmma(struct lower *l, const struct op_gemm *gemm, const struct gemm_plan *plan,
-                 const struct wreg *a);
+                 const struct wreg *a, bool is_explicit);
+/* wgmma.wait for one accumulator. */
+void lower_wgmma_await(struct lower *l, const struct wreg *d, int64_t n_pending);
 /* Awaits what was left in flight, if anything, but for the last `n_pending` groups. */
 void lower_wgmma_wait(struct lower *l, int64_t n_pending);
 void lower_reduce(struct lower *l, struct stmt *stmt);

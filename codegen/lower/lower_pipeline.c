@@ -88,13 +88,28 @@ static bool is_left_in_flight(struct lower *l, const struct block *body,
 	return in_flight;
 }
 
+/* By threads: what bulk copies write is ordered by their barriers alone. */
+static bool is_stored_to(const struct use_list *uses, const struct buffer *buffer)
+{
+	for (uint32_t i = 0; i < uses->uses.n; i++) {
+		const struct buffer_use *use = &uses->uses.p[i];
+
+		if (use->buffer == buffer && use->writes &&
+		    !(use->stmt->kind == STMT_OP && use->stmt->as.op.kind == OP_tma_copy))
+			return true;
+	}
+	return false;
+}
+
 void lower_enter_body(struct lower *l, struct block *body, const struct use_list *uses)
 {
 	tile_walk(body, mark_workspace, l);
 	for (uint32_t i = 0; i < uses->uses.n; i++) {
 		const struct buffer *buffer = uses->uses.p[i].buffer;
-		if (l->shared_of[buffer->id] && use_list_writes(uses, buffer))
+		if (l->shared_of[buffer->id] && is_stored_to(uses, buffer))
 			lower_did(l, l->shared_of[buffer->id], true, true, is_left_in_flight(l, body, buffer));
+		else if (l->shared_of[buffer->id] && use_list_writes(uses, buffer))
+			lower_did(l, l->shared_of[buffer->id], use_list_reads(uses, buffer), false, false);
 	}
 }
 

@@ -30,6 +30,8 @@ static bool is_collective(const struct lower *l, const struct stmt *stmt)
 {
 	if (l->solution->plans[stmt->id].conversions.n)
 		return true;
+	if (stmt->kind == STMT_OP && stmt->as.op.kind == OP_tma_copy)
+		return false;
 	if (stmt->kind == STMT_OP)
 		return op_is_gemm(&stmt->as.op) || l->solution->plans[stmt->id].has_plan;
 	return stmt->kind == STMT_LOOP && stmt->as.loop.kind == LOOP_PARALLEL;
@@ -171,7 +173,7 @@ void lower_evaluate(struct lower *l, const struct stmt *stmt)
 
 	if (numbered_barrier(l, stmt, &id, &count))
 		lower_numbered(l, id, count);
-	else if (!is_call_of(l, stmt, "sync_warp"))
+	else if (!is_call_of(l, stmt, "sync_warp") && !lower_hopper_call(l, stmt))
 		lower_error(l, "%s is known, but not supported yet for this target",
 		            op_title(l->cx, &stmt->as.op));
 }

@@ -93,24 +93,29 @@ static void whole(struct wregs *out, const struct lower *l, const struct wreg *r
 	*out = (struct wregs){ reg, expr_int(l->pool, 0), reg->n_slots };
 }
 
+void lower_wgmma_await(struct lower *l, const struct wreg *d, int64_t n_pending)
+{
+	struct wop_wgmma_wait *wait = &lower_inst(l, WOP_wgmma_wait)->as.wgmma_wait;
+
+	whole(&wait->d, l, d);
+	wait->n_pending = n_pending;
+}
+
 void lower_wgmma_wait(struct lower *l, int64_t n_pending)
 {
 	struct span span = l->span;
-	struct wop_wgmma_wait *wait;
 
 	if (!l->held)
 		return;
 	l->span = l->held_span;
-	wait = &lower_inst(l, WOP_wgmma_wait)->as.wgmma_wait;
-	whole(&wait->d, l, l->held);
-	wait->n_pending = n_pending;
+	lower_wgmma_await(l, l->held, n_pending);
 	l->span = span;
 	if (!n_pending)
 		l->held = NULL;
 }
 
 void lower_wgmma(struct lower *l, const struct op_gemm *gemm, const struct gemm_plan *plan,
-                 const struct wreg *a)
+                 const struct wreg *a, bool is_explicit)
 {
 	struct wgmma_operands operands = { .c = l->reg_of[gemm->c.buffer->id], .a_reg = a };
 	int64_t n_blocks = plan->m / (plan->warps_m / WGMMA_WARPS) / WGMMA_M;
@@ -131,9 +136,11 @@ void lower_wgmma(struct lower *l, const struct op_gemm *gemm, const struct gemm_
 		emit_shared(l, gemm, plan, &operands);
 	lower_close(l, outer);
 	lower_inst(l, WOP_wgmma_commit);
-	l->held = operands.c;
-	l->held_span = l->span;
-	if (!l->holds_wait)
+	if (!is_explicit) {
+		l->held = operands.c;
+		l->held_span = l->span;
+	}
+	if (!is_explicit && !l->holds_wait)
 		lower_wgmma_wait(l, 0);
 	if (!a)
 		lower_did(l, l->shared_of[gemm->a.buffer->id], true, false, false);

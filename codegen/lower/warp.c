@@ -307,6 +307,12 @@ bool wop_is_shuffle(enum wop_kind kind)
 	       kind == WOP_shfl_idx;
 }
 
+bool wop_is_mbarrier(enum wop_kind kind)
+{
+	return kind == WOP_mbar_init || kind == WOP_mbar_arrive || kind == WOP_mbar_expect ||
+	       kind == WOP_mbar_wait || kind == WOP_mbar_copies || kind == WOP_tma_load;
+}
+
 bool wop_find(struct str text, enum wop_kind *kind)
 {
 	for (uint32_t i = 0; i < N_WOP_KINDS; i++) {

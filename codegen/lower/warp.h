@@ -264,6 +264,8 @@ struct wop_info {
 const struct wop_info *wop_info(enum wop_kind kind);
 bool wop_find(struct str text, enum wop_kind *kind); /* by mnemonic */
 bool wop_is_shuffle(enum wop_kind kind);
+/* Does it work on an mbarrier object, its first address in shared memory but for a bulk copy? */
+bool wop_is_mbarrier(enum wop_kind kind);
 /* Order of operands in the text form: what is written, what is read (values too), numbers. */
 enum wgroup { WGROUP_WRITTEN, WGROUP_READ, WGROUP_NUM, N_WGROUPS };
 enum wgroup wrole_group(enum wrole role);

@@ -73,6 +73,12 @@ static int64_t threads_together(enum wop_kind kind)
 	case WOP_set:
 	case WOP_barrier: /* whether all threads come to it is proved elsewhere */
 	case WOP_fence_async:
+	case WOP_mbar_init:
+	case WOP_mbar_arrive:
+	case WOP_mbar_expect:
+	case WOP_mbar_wait:
+	case WOP_mbar_copies:
+	case WOP_tma_load:
 	case N_WOP_KINDS:
 		break;
 	}
@@ -121,7 +127,7 @@ static void note_copy(struct wverifier *verifier, const struct winst *inst)
 {
 	struct copy_event event = { inst->kind, verifier->span, verifier->at, verifier->loop_begin };
 
-	if (!async_words_of(inst->kind))
+	if (!async_words_of(inst->kind) && inst->kind != WOP_mbar_copies)
 		return;
 	if (!verifier->n_loops)
 		event.loop_begin = event.at;
@@ -154,6 +160,8 @@ static void check_copies(struct wverifier *verifier)
 	for (uint32_t i = 0; i < verifier->copies.n; i++) {
 		const struct copy_event *event = &verifier->copies.p[i];
 		const struct async_words *words = async_words_of(event->kind);
+		if (!words || (event->kind == WOP_cp_async && has_later(verifier, event, WOP_mbar_copies)))
+			continue; /* an arrival is told */
 		const char *commit = wop_info(words->commit)->text, *wait = wop_info(words->wait)->text;
 		verifier->span = event->span;
 		if (event->kind == words->commit && !has_later(verifier, event, words->wait))

@@ -4,10 +4,12 @@
  */
 #include "codegen/lower/warp_verify_internal.h"
 
+#include "analyzer/layout/tma.h"
+
 #include <assert.h>
 #include <inttypes.h>
 
-enum { MAX_POINTS = 1 << 14 };
+enum { MAX_POINTS = 1 << 14, MBARRIER_LIMIT = 1 << 20 };
 
 /* ---- variables ---- */
 
@@ -324,6 +326,14 @@ static int64_t access_bytes(const struct winst *inst)
 	case WOP_wgmma: /* a descriptor counts in units of 16 bytes */
 	case WOP_wgmma_ra:
 		return 16;
+	case WOP_tma_load: /* checked in wverify_sizes and as it runs */
+		return 0;
+	case WOP_mbar_init:
+	case WOP_mbar_arrive:
+	case WOP_mbar_expect:
+	case WOP_mbar_wait:
+	case WOP_mbar_copies:
+		return 8;
 	case WOP_cp_async_commit:
 	case WOP_cp_async_wait:
 	case WOP_barrier:
@@ -493,6 +503,29 @@ static void check_wgmma(struct wverifier *verifier, const struct winst *inst)
 	check_base(verifier, op.b, &op.b_matrix);
 }
 
+/* A box of the tensor's dimensions, and where it may start in shared memory. */
+static void check_tma(struct wverifier *verifier, const struct wop_tma_load *op)
+{
+	const struct buffer *tensor = op->src.global;
+	const int64_t extents[] = { op->e0, op->e1, op->e2, op->e3, op->e4 };
+	int64_t row = op->e0 * (int64_t)dtype_bits(tensor->type) / 8;
+	struct tma_box box = { .span = op->span };
+
+	check_number(verifier, op->span == 0 || is_one_of(op->span, 32, 128), "span", op->span);
+	for (uint32_t d = 0; d < TMA_MAX_RANK; d++)
+		check_number(verifier,
+		             extents[d] >= 1 && extents[d] <= (d < tensor->rank ? TMA_MAX_BOX : 1),
+		             "an extent of the box", extents[d]);
+	if (row % TMA_UNIT != 0 || (op->span && row > op->span))
+		WVERIFY_REPORT(verifier, E0611,
+		               "a box's row of %" PRId64 " bytes, swizzled within %" PRId64, row, op->span);
+	if (op->dst.shared->offset_bytes % tma_alignment(&box) != 0)
+		WVERIFY_REPORT(verifier, E0615,
+		               "a box with %" PRId64 " bytes of swizzle goes to byte %" PRId64
+		               ", which is no multiple of %" PRId64,
+		               op->span, op->dst.shared->offset_bytes, tma_alignment(&box));
+}
+
 void wverify_sizes(struct wverifier *verifier, const struct winst *inst)
 {
 	switch (inst->kind) {
@@ -567,6 +600,21 @@ void wverify_sizes(struct wverifier *verifier, const struct winst *inst)
 		                 inst->as.barrier_part.n_threads % 32 == 0,
 		             "n_threads", inst->as.barrier_part.n_threads);
 		break;
+	case WOP_mbar_init:
+		check_number(verifier,
+		             inst->as.mbar_init.count >= 1 && inst->as.mbar_init.count < MBARRIER_LIMIT,
+		             "count", inst->as.mbar_init.count);
+		break;
+	case WOP_mbar_expect:
+		check_number(verifier, inst->as.mbar_expect.arrives >> 1 == 0, "arrives",
+		             inst->as.mbar_expect.arrives);
+		break;
+	case WOP_tma_load:
+		check_tma(verifier, &inst->as.tma_load);
+		break;
+	case WOP_mbar_arrive:
+	case WOP_mbar_wait:
+	case WOP_mbar_copies:
 	case WOP_cp_async_commit:
 	case WOP_barrier:
 	case WOP_wgmma_fence:

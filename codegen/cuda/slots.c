@@ -29,8 +29,17 @@ void cuda_raw_slot(struct cuda_writer *writer, struct buf *out, const struct wre
  */
 static const char *unpacking(struct cuda_writer *writer, struct dtype type)
 {
-	if (type.kind == TYPE_FLOAT8_E4M3 || type.kind == TYPE_FLOAT8_E5M2 || type.bits < 8)
+	if (type.bits < 8)
 		cuda_unsupported(writer, "arithmetic on elements of %d bits", type.bits);
+	if (type.kind == TYPE_FLOAT8_E4M3) {
+		cuda_use(writer, HELPER_from_e4m3);
+		return "from_e4m3(";
+	}
+	if (type.kind == TYPE_FLOAT8_E5M2) {
+		cuda_use(writer, HELPER_from_f16);
+		cuda_use(writer, HELPER_from_e5m2);
+		return "from_e5m2(";
+	}
 	if (type.kind == TYPE_BFLOAT) {
 		cuda_use(writer, HELPER_from_bf16);
 		return "from_bf16(";
@@ -73,17 +82,30 @@ void cuda_unit_index(struct cuda_writer *writer, struct buf *out, const struct w
 	cuda_value(writer, out, slot, LEVEL_ANY);
 }
 
+/* The helper that gives a value's bits in the type. */
+static const char *packing(struct cuda_writer *writer, struct dtype type)
+{
+	if (type.kind == TYPE_TFLOAT) {
+		cuda_use(writer, HELPER_to_tf32);
+		return "to_tf32";
+	}
+	if (type.kind == TYPE_BFLOAT) {
+		cuda_use(writer, HELPER_to_bf16);
+		return "to_bf16";
+	}
+	if (type.kind == TYPE_FLOAT) {
+		cuda_use(writer, HELPER_to_f16);
+		return "to_f16";
+	}
+	cuda_use(writer, HELPER_round_to_f8);
+	cuda_use(writer, type.kind == TYPE_FLOAT8_E4M3 ? HELPER_to_e4m3 : HELPER_to_e5m2);
+	return type.kind == TYPE_FLOAT8_E4M3 ? "to_e4m3" : "to_e5m2";
+}
+
 /* The bits of a value in a type of 16 or 8 bits, or of tf32; `value` is rounded only here. */
 static void print_bits(struct cuda_writer *writer, struct buf *out, const struct expr *value,
                        struct dtype type)
 {
-	enum cuda_helper helper = type.kind == TYPE_TFLOAT  ? HELPER_to_tf32
-	                          : type.kind == TYPE_FLOAT ? HELPER_to_f16
-	                                                    : HELPER_to_bf16;
-	const char *name = type.kind == TYPE_TFLOAT  ? "to_tf32"
-	                   : type.kind == TYPE_FLOAT ? "to_f16"
-	                                             : "to_bf16";
-
 	if (value->kind == EXPR_REG && dtype_equal(value->as.reg->type, type)) {
 		cuda_raw_slot(writer, out, value->as.reg, value->args[0]);
 		return;
@@ -96,12 +118,11 @@ static void print_bits(struct cuda_writer *writer, struct buf *out, const struct
 		buf_char(out, '0');
 		return;
 	}
-	if (type.bits == 8) {
-		cuda_unsupported(writer, "conversion to an 8-bit float");
+	if (type.bits < 8) {
+		cuda_unsupported(writer, "conversion to a float of %d bits", type.bits);
 		return;
 	}
-	cuda_use(writer, helper);
-	buf_printf(out, "%s(", name);
+	buf_printf(out, "%s(", packing(writer, type));
 	if (dtype_equal(value->type, type))
 		cuda_value_unrounded(writer, out, value);
 	else

@@ -283,6 +283,23 @@ static const char *open_rounding(const struct value_context *at, struct dtype ty
 		buf_text(at->out, "round_tf32(");
 		return ")";
 	}
+	if (type.kind == TYPE_FLOAT8_E4M3) {
+		cuda_use(at->writer, HELPER_round_to_f8);
+		cuda_use(at->writer, HELPER_to_e4m3);
+		cuda_use(at->writer, HELPER_from_e4m3);
+		cuda_use(at->writer, HELPER_round_e4m3);
+		buf_text(at->out, "round_e4m3(");
+		return ")";
+	}
+	if (type.kind == TYPE_FLOAT8_E5M2) {
+		cuda_use(at->writer, HELPER_from_f16);
+		cuda_use(at->writer, HELPER_round_to_f8);
+		cuda_use(at->writer, HELPER_to_e5m2);
+		cuda_use(at->writer, HELPER_from_e5m2);
+		cuda_use(at->writer, HELPER_round_e5m2);
+		buf_text(at->out, "round_e5m2(");
+		return ")";
+	}
 	if (dtype_is_int(type) && type.bits < 32 && type.kind != TYPE_BOOL) {
 		buf_printf(at->out, "(%s%s)(",
 		           type.kind == TYPE_INT ? (type.bits == 8 ? "signed " : "") : "unsigned ",

@@ -269,6 +269,59 @@ static void run_gemm(struct ref *ref, const struct op_gemm *op)
 			ref_store(out->buffer, out->at[i], (union cell){ .f = c[i] }, true);
 }
 
+/* The dense A: of every group the elements that the metadata name. */
+static double *expand(struct ref *ref, const struct op_gemm_sp *op, int64_t m, int64_t k)
+{
+	struct dtype type = op->a.buffer->type;
+	int64_t group = type.bits == 32 ? 2 : 4, bits = op->e.buffer->type.bits;
+	int64_t per_word = bits / 4 * group;
+	double *a = gather_matrix(ref, &op->a, op->transpose_a != 0, 0), *dense;
+	double *e = a ? gather_matrix(ref, &op->e, op->transpose_e != 0, 1) : NULL;
+
+	if (!e)
+		return NULL;
+	dense = calloc((size_t)(m * k), sizeof(*dense));
+	if (!dense)
+		BUG("out of memory");
+	for (int64_t row = 0; row < m; row++)
+		for (int64_t g = 0; g < k / group; g++) {
+			int64_t word = (int64_t)e[row * (k / per_word) + g * group / per_word];
+			int64_t code = word >> (g % (bits / 4) * 4) & 15;
+			double *out = &dense[row * k + g * group];
+			const double *in = &a[row * k / 2 + g * group / 2];
+
+			if (group == 2) {
+				out[code >> 1 & 1] = in[0];
+				continue;
+			}
+			out[code >> 2] = in[1];
+			out[code & 3] = in[0];
+		}
+	return dense;
+}
+
+static void run_gemm_sp(struct ref *ref, const struct op_gemm_sp *op)
+{
+	uint32_t ra = op->a.buffer->rank, rc = op->c.buffer->rank;
+	int64_t size[3] = { op->c.extent[rc - 2], op->c.extent[rc - 1],
+		                2 * op->a.extent[op->transpose_a ? ra - 2 : ra - 1] };
+	double *a = expand(ref, op, size[0], size[2]);
+	double *b = a ? gather_matrix(ref, &op->b, op->transpose_b != 0, 1) : NULL;
+	double *c = b ? gather_matrix(ref, &op->c, false, 2) : NULL;
+	struct ref_elems *out = &ref->elems[2];
+
+	if (c) {
+		ref_count(ref, (uint64_t)(size[0] * size[1] * size[2]) / 4);
+		if (op->clear_accum && lane_eval_int(ref->eval, op->clear_accum) != 0)
+			memset(c, 0, (size_t)(size[0] * size[1]) * sizeof(*c));
+		multiply(a, b, c, size);
+		for (int64_t i = 0; i < out->n; i++)
+			if (out->at[i] >= 0)
+				ref_store(out->buffer, out->at[i], (union cell){ .f = c[i] }, true);
+	}
+	free(a);
+}
+
 /* ---- reductions ---- */
 
 static double reduce_float(enum reduce_kind kind, double a, double b)
@@ -476,6 +529,9 @@ void ref_op(struct ref *ref, const struct op *op)
 		break;
 	case OP_transpose:
 		run_transpose(ref, &op->as.transpose);
+		break;
+	case OP_gemm_sp:
+		run_gemm_sp(ref, &op->as.gemm_sp);
 		break;
 	case OP_im2col:
 		run_im2col(ref, &op->as.im2col);

@@ -222,7 +222,7 @@ static struct value t_gemm_sp(struct eval *ev, struct call *call)
 		PARAM(TILE, gemm_sp.b),
 		PARAM(TILE, gemm_sp.c),
 		PARAM(BOOL, gemm_sp.transpose_a),
-		{ .kind = PARAM_UNREAD },
+		PARAM(BOOL, gemm_sp.transpose_e),
 		PARAM(BOOL, gemm_sp.transpose_b),
 		PARAM(POLICY, gemm_sp.policy),
 		PARAM(CONDITION, gemm_sp.clear_accum),

@@ -152,6 +152,8 @@ struct thread_slot {
 };
 bool layout_inverse_expr(struct expr_pool *pool, const struct layout *layout, struct thread_slot at,
                          const struct expr **index, const struct expr **guard);
+/* Is there one? */
+bool layout_has_inverse(const struct layout *layout);
 /* The replica number that the thread computes with: 0 for the owner that writes (NULL when there is
  * one replica). */
 const struct expr *layout_replica_expr(struct expr_pool *pool, const struct layout *layout,

@@ -87,19 +87,27 @@ static const struct expr *below(struct expr_pool *pool, const struct expr *a, in
 	return expr_is_true(condition) ? NULL : condition;
 }
 
+bool layout_has_inverse(const struct layout *layout)
+{
+	if (layout->table_threads || !axes_are_compact(layout) || !dims_are_compact(layout))
+		return false;
+	for (uint32_t d = 0; d < layout->rank; d++)
+		if (dim_reach(layout, d) < layout->shape[d])
+			return false;
+	return true;
+}
+
 bool layout_inverse_expr(struct expr_pool *pool, const struct layout *layout, struct thread_slot at,
                          const struct expr **index, const struct expr **guard)
 {
 	assert(layout->kind == LAYOUT_FRAGMENT);
-	if (layout->table_threads || !axes_are_compact(layout) || !dims_are_compact(layout))
+	if (!layout_has_inverse(layout))
 		return false;
 	*guard = below(pool, at.thread, layout->n_threads);
 	*guard = expr_and(pool, *guard, below(pool, at.slot, layout->n_slots));
 	for (uint32_t d = 0; d < layout->rank; d++) {
 		int64_t reach = dim_reach(layout, d);
 
-		if (reach < layout->shape[d])
-			return false;
 		index[d] = expr_int(pool, 0);
 		for (uint32_t i = 0; i < layout->n_digits; i++) {
 			const struct digit *digit = &layout->digits[i];

@@ -562,12 +562,6 @@ static bool collect_op(struct solver *solver, const struct stmt *stmt, int64_t w
 	case OP_evaluate:
 		/* Nothing in them has a layout that could be chosen. */
 		return true;
-	case OP_gemm_sp:
-		diag_report(&solver->cx->diags, DIAG_E0640, stmt->span,
-		            "%s is known, but not supported yet", op_title(solver->program->cx, op));
-		diag_help(&solver->cx->diags,
-		          "T.gemm does the same with the matrix written out, zeros included");
-		return false;
 	CASES_OF_STAGED_OPS:
 	case N_OP_KINDS:
 		break;

@@ -377,6 +377,8 @@ static void enumerate(struct propagation *p, int depth)
 
 		n = solve_candidates(p->solver, space, candidates, MAX_CANDIDATES);
 		for (uint32_t i = 0; i < n; i++) {
+			if (!layout_has_inverse(candidates[i]))
+				continue;
 			assign(p, &p->solver->space_layout[space->id], candidates[i]);
 			p->solver->space_from[space->id] = NULL;
 			enumerate(p, depth + 1);

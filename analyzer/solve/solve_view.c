@@ -391,8 +391,8 @@ static const struct layout *reshaped(struct solver *solver, const struct space *
 	return solve_project(solver, out, space->rank, dims);
 }
 
-const struct layout *solve_partition_from(struct solver *solver, const struct space *space,
-                                          const struct use *use, const struct layout *fragment)
+static const struct layout *partition_from(struct solver *solver, const struct space *space,
+                                           const struct use *use, const struct layout *fragment)
 {
 	struct projection dims[MAX_RANK];
 
@@ -407,4 +407,13 @@ const struct layout *solve_partition_from(struct solver *solver, const struct sp
 	}
 	return solve_project(solver, without_high_slots(solver, fragment, dims, space->rank),
 	                     space->rank, dims);
+}
+
+const struct layout *solve_partition_from(struct solver *solver, const struct space *space,
+                                          const struct use *use, const struct layout *fragment)
+{
+	const struct layout *partition = partition_from(solver, space, use, fragment);
+
+	/* Threads must know their iterations: an annotated fragment may leave threads out. */
+	return partition && layout_has_inverse(partition) ? partition : NULL;
 }

@@ -14,6 +14,7 @@
 
 #include "analyzer/tile/alias.h"
 #include "analyzer/tile/exits.h"
+#include "analyzer/tile/sparse.h"
 
 #include <string.h>
 
@@ -266,7 +267,7 @@ static bool wants_staging(const struct stmt *stmt)
 	if (stmt->kind != STMT_OP)
 		return false;
 	if (stmt->as.op.kind == OP_transpose || stmt->as.op.kind == OP_im2col ||
-	    stmt->as.op.kind == OP_async_copy)
+	    stmt->as.op.kind == OP_async_copy || stmt->as.op.kind == OP_gemm_sp)
 		return true;
 	if (stmt->as.op.kind == OP_reduce)
 		return !has_local(&reduce->src, &reduce->dst) &&
@@ -352,6 +353,8 @@ static struct block stage_block(struct staging *st, const struct block *block)
 			stage_transpose(st);
 		else if (stmt->as.op.kind == OP_im2col)
 			stage_im2col(st);
+		else if (stmt->as.op.kind == OP_gemm_sp)
+			sparse_stage(st->program, st->launch, stmt, &out);
 		else
 			stage_async_copy(st);
 	}

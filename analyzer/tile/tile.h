@@ -169,7 +169,6 @@ static inline bool op_is_gemm(const struct op *op)
  */
 /* clang-format off */
 #define CASES_OF_TILE_ONLY_OPS \
-	case OP_gemm_sp: \
 	case OP_evaluate
 /* Arrivals and waits at mbarrier objects: they move no elements. */
 #define CASES_OF_BARRIER_OPS \
@@ -181,6 +180,7 @@ static inline bool op_is_gemm(const struct op *op)
 #define CASES_OF_STAGED_OPS \
 	case OP_transpose: \
 	case OP_im2col: \
+	case OP_gemm_sp: \
 	case OP_async_copy
 /* clang-format on */
 

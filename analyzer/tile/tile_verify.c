@@ -9,6 +9,7 @@
  *            ^~~~~~                  note: A_tile is shared float16 (128, 64)
  */
 #include "analyzer/tile/tile.h"
+#include "analyzer/tile/sparse.h"
 
 #include <assert.h>
 #include <string.h>
@@ -439,14 +440,28 @@ static void check_wgmma(struct verifier *vf, const struct stmt *stmt)
 static void check_gemm_sp(struct verifier *vf, const struct stmt *stmt)
 {
 	const struct op_gemm_sp *op = &stmt->as.op.as.gemm_sp;
-	int64_t a[2], b[2], c[2];
-	bool ta = op->transpose_a, tb = op->transpose_b;
+	int64_t a[2], b[2], c[2], e[2], per_word;
+	bool ta = op->transpose_a, tb = op->transpose_b, te = op->transpose_e;
 
 	if (!need_scope(vf, &op->c, IN_FRAGMENT, "a gemm sums in a fragment") ||
 	    !gemm_matrix(vf, &op->a, a) || !gemm_matrix(vf, &op->b, b) || !gemm_matrix(vf, &op->c, c))
 		return;
+	if (dtype_bits(op->a.buffer->type) < 8 || dtype_bits(op->a.buffer->type) > 32 ||
+	    !dtype_is_int(op->e.buffer->type)) {
+		FAIL(vf, DIAG_E0305, stmt->span,
+		     "a sparse gemm takes elements of 8 to 32 bits and integers as metadata");
+		return;
+	}
+	if (!need_scope(vf, &op->e, IN_SHARED | IN_GLOBAL, "metadata are read from memory") ||
+	    !gemm_matrix(vf, &op->e, e))
+		return;
+	per_word = sparsity_of(op->a.buffer->type, op->e.buffer->type).per_word;
 	(void)(gemm_agree(vf, "K", (struct gemm_side){ &op->a, "A", 2 * a[!ta] },
 	                  (struct gemm_side){ &op->b, "B", b[tb] }) &&
+	       gemm_agree(vf, "K", (struct gemm_side){ &op->a, "A", 2 * a[!ta] },
+	                  (struct gemm_side){ &op->e, "E", per_word * e[!te] }) &&
+	       gemm_agree(vf, "M", (struct gemm_side){ &op->a, "A", a[ta] },
+	                  (struct gemm_side){ &op->e, "E", e[te] }) &&
 	       gemm_agree(vf, "M", (struct gemm_side){ &op->a, "A", a[ta] },
 	                  (struct gemm_side){ &op->c, "C", c[0] }) &&
 	       gemm_agree(vf, "N", (struct gemm_side){ &op->b, "B", b[!tb] },

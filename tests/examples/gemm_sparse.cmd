@@ -1,0 +1,1 @@
+sh check.inc gemm_sparse

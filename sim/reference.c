@@ -126,7 +126,7 @@ static void load_elements(void *user, const struct lane_load *load)
 	assert(e->kind == EXPR_LOAD && e->n_args == buffer->buffer->rank);
 	for (uint32_t lane = 0; lane < load->n; lane++) {
 		int64_t at = element_at(ref, buffer, load->index, lane);
-		union cell cell = at < 0 ? (union cell){ .i = 0 } : ref_get(buffer, at);
+		union cell cell = at < 0 ? buffer->outside : ref_get(buffer, at);
 		if (at < 0 && buffer->buffer->scope != SCOPE_GLOBAL)
 			load->poison[lane] |= POISON_BOUNDS;
 		if (at >= 0 && copies_differ(ref, buffer, at))
@@ -792,6 +792,19 @@ static void open_alias(struct ref *ref, struct ref_buffer *alias)
 	alias->written = base->written;
 }
 
+/* What a read past the ends gives. */
+static union cell outside_of(const struct buffer *buffer)
+{
+	const struct expr *e = buffer->outside;
+	union cell cell = { .i = 0 };
+
+	if (e && dtype_is_float(buffer->type))
+		cell.f = e->kind == EXPR_FLOAT ? e->as.number : (double)e->as.integer;
+	else if (e)
+		cell.i = e->as.integer;
+	return cell;
+}
+
 static void open_state(struct ref *ref, const struct tensor_set *inputs, struct reference *out)
 {
 	struct tile_program *program = ref->program;
@@ -813,6 +826,7 @@ static void open_state(struct ref *ref, const struct tensor_set *inputs, struct 
 		buffer->buffer = program->buffers.p[i];
 		buffer->n_copies = 1;
 		buffer->is_float = dtype_is_float(buffer->buffer->type);
+		buffer->outside = outside_of(buffer->buffer);
 		buffer->unit_bits = unit_bits_of(ref, buffer->buffer);
 		buffer->per_elem =
 			buffer->unit_bits ? dtype_bits(buffer->buffer->type) / buffer->unit_bits : 1;

@@ -24,6 +24,7 @@ struct ref_buffer {
 	uint32_t n_copies; /* 1, or the number of threads */
 	uint8_t *written;  /* tensor parameters only */
 	bool is_float;
+	union cell outside; /* what reads past the ends give */
 };
 
 /* Element numbers of a region in row-major order, -1 outside the buffer. */

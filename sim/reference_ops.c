@@ -81,7 +81,7 @@ static const struct ref_elems *gather(struct ref *ref, const struct region *regi
 
 static union cell element(const struct ref_elems *elems, int64_t i)
 {
-	return elems->at[i] < 0 ? (union cell){ .i = 0 } : ref_get(elems->buffer, elems->at[i]);
+	return elems->at[i] < 0 ? elems->buffer->outside : ref_get(elems->buffer, elems->at[i]);
 }
 
 static void run_copy(struct ref *ref, const struct op_copy *op)
@@ -138,7 +138,7 @@ static union cell im2col_element(const struct ref_buffer *image, const struct op
 			return (union cell){ .i = 0 };
 		offset += i * image->strides[d];
 	}
-	return image->cells[image->places ? image->places[offset] : offset];
+	return ref_get(image, image->places ? image->places[offset] : offset);
 }
 
 static void run_im2col(struct ref *ref, const struct op_im2col *op)

@@ -594,6 +594,36 @@ static struct value t_annotate_layout(struct eval *ev, struct call *call)
 	return ok ? VALUE_NONE : VALUE_ERROR;
 }
 
+/* T.annotate_safe_value({tensor: value, ...}): what reads past a tensor's ends give. */
+static struct value t_annotate_safe_value(struct eval *ev, struct call *call)
+{
+	struct value map = call->slot[0]->value;
+
+	if (!trace_require(ev, call->span, call->name))
+		return VALUE_ERROR;
+	if (map.kind != V_DICT)
+		return ev_error(ev, DIAG_E0202, call->slot[0]->span, "%s takes a dict, not %s", call->name,
+		                value_type_text(map));
+	for (uint32_t i = 0; i < map.as.dict->n; i++) {
+		struct value key = map.as.dict->p[i].key;
+		struct buffer *buffer = key.kind == V_BUFFER ? key.as.buffer : NULL;
+		const struct expr *value;
+
+		if (!buffer || buffer->scope != SCOPE_GLOBAL)
+			return ev_error(ev, DIAG_E0202, call->slot[0]->span,
+			                "values past the ends are annotated to tensors, not to %s",
+			                value_type_text(key));
+		value = device_expr(ev, map.as.dict->p[i].value, &buffer->type, call->slot[0]->span);
+		if (!value)
+			return VALUE_ERROR;
+		value = expr_cast(ev->pool, buffer->type, value);
+		if (value->kind != EXPR_INT && value->kind != EXPR_FLOAT)
+			return ev_error(ev, DIAG_E0202, call->slot[0]->span, "this value must be constant");
+		buffer->outside = value;
+	}
+	return VALUE_NONE;
+}
+
 static const struct builtin rows[] = {
 #define T "tilelang.language"
 #define LAYOUT(module) \
@@ -622,6 +652,7 @@ static const struct builtin rows[] = {
 #undef INTRINSICS
 	LAYOUT(T),
 	{ T, "annotate_layout", "layout_map", t_annotate_layout },
+	{ T, "annotate_safe_value", "safe_value_map", t_annotate_safe_value },
 #undef LAYOUT
 #undef T
 };

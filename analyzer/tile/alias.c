@@ -151,7 +151,7 @@ static bool choose_members(struct unalias *un, const struct launch *launch)
 	for (uint32_t i = 0; i < uses.uses.n; i++) {
 		const struct buffer *buffer = uses.uses.p[i].named;
 
-		any |= buffer->alias_of && is_rewritable(buffer);
+		any |= (buffer->alias_of && is_rewritable(buffer)) || buffer->outside;
 	}
 	if (!any)
 		return false;
@@ -208,6 +208,22 @@ static const struct expr *rewrite(const struct unalias *un, const struct expr *e
 	return e ? expr_substitute(un->pool, e, &un->subst) : NULL;
 }
 
+/* The load where its index is inside of the tensor, else what it is to give there. */
+static const struct expr *or_outside(const struct unalias *un, const struct expr *load,
+                                     const struct expr *const *index)
+{
+	const struct buffer *buffer = load->as.buffer;
+	const struct expr *inside = NULL, *zero = expr_int(un->pool, 0);
+
+	if (!buffer->outside || !dtype_equal(load->type, buffer->type))
+		return load;
+	for (uint32_t d = 0; d < buffer->rank; d++) {
+		inside = expr_and(un->pool, inside, expr_binary(un->pool, BIN_GE, index[d], zero));
+		inside = expr_and(un->pool, inside, expr_lt(un->pool, index[d], buffer->shape[d]));
+	}
+	return expr_is_true(inside) ? load : expr_select(un->pool, inside, load, buffer->outside);
+}
+
 static const struct expr *rewrite_load(void *user, const struct expr *load)
 {
 	const struct unalias *un = user;
@@ -217,7 +233,8 @@ static const struct expr *rewrite_load(void *user, const struct expr *load)
 	for (uint32_t d = 0; d < load->n_args; d++)
 		index[d] = rewrite(un, load->args[d]);
 	if (member == load->as.buffer)
-		return expr_load(un->pool, load->as.buffer, load->type, index, load->n_args);
+		return or_outside(un, expr_load(un->pool, load->as.buffer, load->type, index, load->n_args),
+		                  index);
 	map_index(un, load->as.buffer, member, index, mapped);
 	return expr_load(un->pool, member, load->type, mapped, member->rank);
 }
@@ -309,6 +326,12 @@ static bool is_rewritten(const struct unalias *un, const struct region *region)
 	return region->buffer && member_for(un, region->buffer) != region->buffer;
 }
 
+/* Does a copy from here give something else than zeros past the ends? */
+static bool has_outside(const struct region *region)
+{
+	return region->buffer->outside && !region->gather;
+}
+
 static struct stmt *rewrite_op(const struct unalias *un, struct stmt *stmt)
 {
 	struct op_copy *copy = &stmt->as.op.as.copy;
@@ -328,7 +351,7 @@ static struct stmt *rewrite_op(const struct unalias *un, struct stmt *stmt)
 			*e = rewrite(un, *e);
 		}
 	if (stmt->as.op.kind == OP_copy &&
-	    (is_rewritten(un, &copy->src) || is_rewritten(un, &copy->dst)))
+	    (is_rewritten(un, &copy->src) || is_rewritten(un, &copy->dst) || has_outside(&copy->src)))
 		loop = as_loop(un, stmt, &copy->dst, &copy->src);
 	else if (stmt->as.op.kind == OP_fill && is_rewritten(un, &fill->dst))
 		loop = as_loop(un, stmt, &fill->dst, NULL);

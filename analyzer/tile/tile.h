@@ -67,6 +67,7 @@ struct buffer {
 	const struct buffer *alias_of; /* T.view, T.reshape: the buffer whose memory this is; or NULL */
 	/* Whose layout decides where this one's elements lie (alias.h); NULL: its own. */
 	const struct buffer *owner;
+	const struct expr *outside; /* global: what a read past its ends gives; NULL: 0 */
 	const struct expr *base; /* T.make_tensor: the address that it stands at; NULL: an argument */
 };
 /* Constant extent of dimension `dim`; -1 when it is symbolic. */

@@ -245,6 +245,10 @@ static void print_shape(const struct printer *pr, const struct buffer *buffer)
 		print_list(pr, buffer->strides, buffer->rank);
 		buf_char(pr->out, ']');
 	}
+	if (buffer->outside) {
+		buf_text(pr->out, " outside ");
+		print_expr(pr, buffer->outside);
+	}
 	if (buffer->is_reducer)
 		buf_printf(pr->out, " reducer %s", reduce_kind_text(buffer->reducer));
 	if (buffer->alias_of)

@@ -322,8 +322,8 @@ static void read_map(struct reader *rd, struct buffer *buffer)
 static int64_t attribute(struct reader *rd, const char *field);
 
 /*
- * `float16[128, 64] strides [64, 1]`, then where the memory is: in another buffer, at an address,
- * by a map or by an annotated layout.
+ * `float16[128, 64] strides [64, 1] outside 1.0f16`, then where the memory is: in another buffer,
+ * at an address, by a map or by an annotated layout.
  */
 static void shape(struct reader *rd, struct buffer *buffer)
 {
@@ -335,6 +335,8 @@ static void shape(struct reader *rd, struct buffer *buffer)
 		if (expressions(rd, buffer->strides, "]") != buffer->rank)
 			fail(rd, rd->at, "the strides have another number of dimensions");
 	}
+	if (accept(rd, "outside "))
+		buffer->outside = expression(rd);
 	if (accept(rd, "reducer ")) {
 		buffer->is_reducer = true;
 		buffer->reducer = (enum reduce_kind)attribute(rd, "kind");

@@ -354,6 +354,11 @@ uint32_t solve_candidates(struct solver *solver, const struct space *space,
 	return family.n;
 }
 
+struct loop_plan solve_loop_plan(const struct space *space, const struct layout *partition)
+{
+	return (struct loop_plan){ partition, space->keeps_order ? 1 : solve_vector_elems(partition) };
+}
+
 int64_t solve_vector_elems(const struct layout *layout)
 {
 	int64_t vector = 1;

@@ -229,8 +229,10 @@ static void collect_body(struct solver *solver, struct space *space, const struc
 			for (uint32_t d = 0; d < stmt->as.store.buffer->rank; d++)
 				collect_loads(solver, space, stmt->as.store.index[d], stmt->span, 0);
 			if (stmt->as.store.buffer->scope == SCOPE_LOCAL ||
-			    stmt->as.store.buffer->scope == SCOPE_VAR)
+			    stmt->as.store.buffer->scope == SCOPE_VAR) {
+				space->keeps_order = true;
 				break;
+			}
 			use = add_use(solver, space, stmt->as.store.buffer, stmt->as.store.index, stmt->span);
 			use->is_store = true;
 			use->is_conditional |= guard != NULL;

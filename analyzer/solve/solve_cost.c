@@ -289,7 +289,8 @@ double solve_shared_bound(const struct space *space, const struct use *use,
                           const struct layout *partition)
 {
 	int64_t elem_bytes = memory_bytes(use->buffer);
-	int64_t width = use_width(use, partition, solve_vector_elems(partition), elem_bytes);
+	int64_t vector = solve_loop_plan(space, partition).vector_elems;
+	int64_t width = use_width(use, partition, vector, elem_bytes);
 	double bytes = (double)(n_elems_of(space) * elem_bytes);
 	double instructions = (double)n_elems_of(space) / (double)(width * LANES);
 	int times = (int)use->is_load + (int)use->is_store;
@@ -472,7 +473,7 @@ static struct space_cost find_space_cost(struct solver *solver, const struct spa
 {
 	struct sampler sampler;
 	struct space_cost cost = { 0, 0 };
-	int64_t vector = solve_vector_elems(layout);
+	int64_t vector = solve_loop_plan(space, layout).vector_elems;
 	double slots;
 
 	assert(layout->n_slots % vector == 0);

@@ -101,6 +101,7 @@ struct space {
 	int64_t reduced_dim; /* SPACE_REDUCE, SPACE_SCAN */
 	vec_of(struct use) uses;
 	vec_of(const struct var *) lets; /* scalars that an iteration binds for itself */
+	bool keeps_order;                /* an iteration changes an array or scalar of its thread's */
 	uint32_t component;
 	uint32_t role;
 	bool touches_shared;
@@ -380,6 +381,9 @@ bool solve_need_hopper(struct solver *solver, const struct stmt *stmt);
 /* Partitions of the space over the block's threads; their number (at most `max`). */
 uint32_t solve_candidates(struct solver *solver, const struct space *space,
                           const struct layout **out, uint32_t max);
+/* The partition with the vectors that the loop takes: none, where each iteration has to be done with
+ * a thread's own scalars before the next begins. */
+struct loop_plan solve_loop_plan(const struct space *space, const struct layout *partition);
 
 /* ---- solve_alias.c ---- */
 

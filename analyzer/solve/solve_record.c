@@ -30,7 +30,7 @@ static int64_t access_bytes(struct solver *solver, const struct space *space, st
                             int64_t max_bytes, struct access *out)
 {
 	const struct layout *partition = solver->space_layout[space->id];
-	struct loop_plan loop = { partition, solve_vector_elems(partition) };
+	struct loop_plan loop = solve_loop_plan(space, partition);
 	struct elem_ref ref = { &loop, space->vars, at.use->buffer, at.layout, at.use->index };
 
 	access_elementwise(solver->access, &ref, at.use->is_store, max_bytes, out);
@@ -74,7 +74,7 @@ static struct copy_plan make_copy_plan(struct solver *solver, const struct space
 	                                                                          : NULL;
 	const struct layout *partition = solver->space_layout[space->id];
 	struct copy_plan plan = { .kind = COPY_LOOP,
-		                      .loop = { partition, solve_vector_elems(partition) } };
+		                      .loop = solve_loop_plan(space, partition) };
 	int64_t both;
 
 	if (on_global)
@@ -161,7 +161,7 @@ static void record_space(struct solver *solver, const struct space *space)
 		return;
 	case SPACE_PARALLEL:
 	case SPACE_FILL:
-		plan->as.loop = (struct loop_plan){ partition, solve_vector_elems(partition) };
+		plan->as.loop = solve_loop_plan(space, partition);
 		break;
 	case SPACE_COPY:
 		plan->as.copy = solve_copy_plan(solver, space, shared_layout_of(solver, space), &unused);

@@ -130,7 +130,7 @@ static void find_space_accesses(struct solver *solver, const struct touch *touch
 	const struct space *space = touch->space;
 	const struct use *use = &space->uses.p[touch->which];
 	const struct layout *partition = solver->space_layout[space->id];
-	struct loop_plan loop = { partition, solve_vector_elems(partition) };
+	struct loop_plan loop = solve_loop_plan(space, partition);
 	struct elem_ref ref = { &loop, space->vars, use->buffer, layout, use->index };
 	struct access access;
 

@@ -123,6 +123,7 @@ struct eval {
 	bool is_fatal;     /* a limit was exceeded: everything unwinds */
 	bool has_reported; /* the last ev_error became a diagnostic */
 	struct trace *trace;
+	uint32_t n_lazy; /* > 0: in an expression that the device may skip, or computes again */
 	vec_of(struct kernel *) kernels;
 	vec_of(struct assumption) assumptions;
 };
@@ -174,7 +175,8 @@ struct builtin_table {
 
 extern const struct builtin_table host_builtins, host_methods, host_modules, host_device,
 	lang_scalars, lang_ops, lang_shapes, lang_eager, lang_layouts, lang_atomics, lang_barriers,
-	lang_tiles, lang_memory, lang_blocks, lang_calls, lang_hints;
+	lang_tiles, lang_memory, lang_blocks, lang_calls, lang_hints,
+	lang_logical;
 
 /* eval_expr.c */
 struct value eval_expr(struct eval *ev, struct frame *frame, const struct ast_expr *e);

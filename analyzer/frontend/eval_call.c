@@ -22,7 +22,7 @@ void builtins_init(struct eval *ev)
 	const struct builtin_table *const tables[] = {
 		&host_builtins, &host_methods, &host_modules, &host_device,  &lang_scalars,  &lang_ops,
 		&lang_shapes,   &lang_eager,   &lang_layouts, &lang_atomics, &lang_barriers, &lang_tiles,
-		&lang_memory,   &lang_blocks,  &lang_calls,   &lang_hints,
+		&lang_memory,   &lang_blocks,  &lang_calls,   &lang_hints,   &lang_logical,
 	};
 
 	for (size_t t = 0; t < sizeof(tables) / sizeof(*tables); t++) {

@@ -273,7 +273,9 @@ static struct value eval_logical(struct eval *ev, struct frame *frame, const str
 		return a;
 	if (truth >= 0)
 		return truth == (int)is_and ? eval_expr(ev, frame, e->as.binary.right) : a;
+	ev->n_lazy++;
 	b = eval_expr(ev, frame, e->as.binary.right);
+	ev->n_lazy--;
 	if (b.kind == V_ERROR)
 		return b;
 	truth = eval_truth(b);
@@ -318,8 +320,10 @@ static struct value eval_ternary(struct eval *ev, struct frame *frame, const str
 		                 : condition;
 	if (truth >= 0)
 		return eval_expr(ev, frame, truth ? e->as.ternary.then : e->as.ternary.otherwise);
+	ev->n_lazy++;
 	a = eval_expr(ev, frame, e->as.ternary.then);
 	b = eval_expr(ev, frame, e->as.ternary.otherwise);
+	ev->n_lazy--;
 	if (a.kind == V_ERROR || b.kind == V_ERROR)
 		return VALUE_ERROR;
 	return device_select(ev, condition, a, b, e->span);

@@ -420,11 +420,15 @@ static enum flow exec_while(struct eval *ev, struct frame *frame, const struct a
                             struct value *result)
 {
 	for (;;) {
-		struct value condition = eval_expr(ev, frame, st->as.while_.condition);
-		int truth = eval_truth(condition);
+		struct value condition;
 		struct inside outer;
 		enum flow flow;
+		int truth;
 
+		ev->n_lazy++;
+		condition = eval_expr(ev, frame, st->as.while_.condition);
+		ev->n_lazy--;
+		truth = eval_truth(condition);
 		if (condition.kind == V_ERROR || !ev_step(ev, st->span))
 			return FLOW_STOP;
 		if (condition.kind == V_OPAQUE)

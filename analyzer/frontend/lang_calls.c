@@ -506,8 +506,6 @@ static const struct builtin rows[] = {
 	{ T, "syncthreads_and", "**", t_int },
 	{ T, "syncthreads_or", "**", t_int },
 	{ T, "shuffle_elect", "**", t_bool },
-	{ T, "any_of", "**", t_bool },
-	{ T, "all_of", "**", t_bool },
 	{ T, "block_rank_in_cluster", "**", t_int },
 	{ T, "__ffs", "**", t_int },
 	{ T, "__fns", "**", t_int },

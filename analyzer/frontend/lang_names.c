@@ -35,7 +35,7 @@ void lang_names(struct arena *arena, struct lang_name_list *out)
 	};
 	const struct builtin_table *const taken[] = {
 		&lang_scalars,  &lang_ops,   &lang_shapes, &lang_eager,  &lang_layouts, &lang_atomics,
-		&lang_barriers, &lang_tiles, &lang_memory, &lang_blocks, &lang_calls,
+		&lang_barriers, &lang_tiles, &lang_memory, &lang_blocks, &lang_calls,   &lang_logical,
 	};
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)

@@ -130,12 +130,24 @@ static struct value loop_over(struct eval *ev, const struct call *call, const st
 	return ok ? VALUE_EXPR(so_far) : VALUE_ERROR;
 }
 
+static void note_scan(struct eval *ev, const struct call *call, const struct asked *asked)
+{
+	struct element_scan scan = { .name = call->name };
+
+	scan.region.buffer = asked->region.buffer;
+	memcpy(scan.region.min, asked->region.min, sizeof(scan.region.min));
+	memcpy(scan.region.extent, asked->region.extent, sizeof(scan.region.extent));
+	scan.region.span = asked->span;
+	vec_push(ev->cx->arena, &ev->trace->program->scans, scan);
+}
+
 static struct value quantified(struct eval *ev, struct call *call, bool is_all)
 {
 	struct asked asked = { .is_all = is_all, .span = call->span };
 
 	if (!trace_require(ev, call->span, call->name) || !read_region(ev, call, &asked))
 		return VALUE_ERROR;
+	note_scan(ev, call, &asked);
 	if (asked.n <= MAX_INLINE || (ev->n_lazy && asked.n <= MAX_LAZY))
 		return VALUE_EXPR(tree(ev, &asked, 0, asked.n));
 	if (ev->n_lazy)

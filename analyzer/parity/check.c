@@ -217,6 +217,71 @@ static void check_use(struct checker *check, uint32_t at, const struct pfused *u
 	                                    element_text(check, partition, point)) });
 }
 
+/*
+ * T.any_of and T.all_of read as many consecutive addresses as the part has elements, from its first
+ * element's on (src/op/logical.cc). The first element that is elsewhere; false: none is. Where the
+ * part begins may depend on values: each place along such a dimension is tried.
+ */
+static bool scan_misses(const struct layout *layout, const struct region *region, int64_t *index)
+{
+	int64_t first[MAX_RANK] = { 0 }, n = 1, bytes = layout->elem_bits / 8;
+
+	for (uint32_t d = 0; d < layout->rank; d++)
+		n *= region->extent[d];
+	do {
+		int64_t base;
+		bool begins = true;
+
+		for (uint32_t d = 0; d < layout->rank; d++) {
+			int64_t min;
+
+			begins &= first[d] + region->extent[d] <= layout->shape[d] &&
+			          (!expr_is_int(region->min[d], &min) || first[d] == min);
+		}
+		base = begins ? layout_at(layout, first, 0).offset : 0;
+		for (int64_t e = 0; begins && e < n; e++) {
+			int64_t rest = e;
+
+			for (uint32_t d = layout->rank; d-- > 0; rest /= region->extent[d])
+				index[d] = first[d] + rest % region->extent[d];
+			if (layout_at(layout, index, 0).offset != base + e * bytes)
+				return true;
+		}
+	} while (layout_next_index(layout, first));
+	return false;
+}
+
+static const char *index_text(struct checker *check, const int64_t *index, uint32_t rank)
+{
+	const char *text = "";
+
+	for (uint32_t d = 0; d < rank; d++)
+		text =
+			arena_printf(check->infer->arena, "%s%s%lld", text, d ? ", " : "", (long long)index[d]);
+	return text;
+}
+
+static void check_scans(struct checker *check)
+{
+	const struct tile_program *program = check->infer->program;
+
+	for (uint32_t i = 0; i < program->scans.n; i++) {
+		const struct element_scan *scan = &program->scans.p[i];
+		const struct buffer *buffer = scan->region.buffer;
+		const struct layout *layout = check->infer->state.shared[buffer->id];
+		int64_t index[MAX_RANK] = { 0 };
+
+		if (layout && buffer->launch == check->infer->launch->index && layout->elem_bits >= 8 &&
+		    scan_misses(layout, &scan->region, index))
+			add_violated(
+				check, PROPERTY_OWNER, scan->region.span, buffer,
+				arena_printf(check->infer->arena,
+			                 "%s reads consecutive addresses, and element (%s) is elsewhere: "
+			                 "its layout is no row-major one",
+			                 scan->name, index_text(check, index, layout->rank)));
+	}
+}
+
 static void check_owner(struct checker *check)
 {
 	struct pinfer *infer = check->infer;
@@ -231,6 +296,7 @@ static void check_owner(struct checker *check)
 			n_uses++;
 		}
 	}
+	check_scans(check);
 	conclude(check, PROPERTY_OWNER, n_before,
 	         arena_printf(infer->arena, "%u fragments in parallel loops and copies, all by owners",
 	                      n_uses));

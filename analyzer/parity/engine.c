@@ -6,6 +6,8 @@
  */
 #include "analyzer/parity/parity_internal.h"
 
+#include "analyzer/layout/view.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -105,17 +107,21 @@ static const struct buffer *storage_of(const struct buffer *buffer)
 	return buffer;
 }
 
-/* The map of a buffer of another shape over the same elements. */
+/* The map of a buffer of another shape over the same elements; of another type over the same bytes:
+ * NULL when one of its elements is torn. */
 static const struct layout *reshaped(struct pinfer *infer, const struct layout *layout,
                                      const struct buffer *view)
 {
-	int64_t shape[MAX_RANK], index[MAX_RANK] = { 0 }, e = 0;
+	int64_t index[MAX_RANK] = { 0 }, e = 0;
 	int64_t *table = arena_array(infer->arena, int64_t, (size_t)buffer_n_elems(view));
+	struct view_form form = { .rank = view->rank, .bits = dtype_bits(view->type) };
 	struct layout *out;
 
 	for (uint32_t d = 0; d < view->rank; d++)
-		shape[d] = buffer_extent(view, d);
-	out = layout_new_memory(infer->arena, view->rank, shape, layout->elem_bits);
+		form.shape[d] = buffer_extent(view, d);
+	if (form.bits != layout->elem_bits)
+		return layout_view(infer->arena, layout, layout->elem_bits, &form, NULL);
+	out = layout_new_memory(infer->arena, view->rank, form.shape, layout->elem_bits);
 	do
 		table[e++] = layout_at(layout, index, 0).offset;
 	while (layout_next_index(layout, index));
@@ -124,8 +130,9 @@ static const struct layout *reshaped(struct pinfer *infer, const struct layout *
 	return out;
 }
 
-/* What a buffer's layout says of another view of its memory, element for element. */
-static void set_view(struct pinfer *infer, const struct buffer *buffer, const struct buffer *view)
+/* What a buffer's layout says of another view of its memory, bit for bit. False when it tears an
+ * element of the view: TileLang stops then. */
+static bool set_view(struct pinfer *infer, const struct buffer *buffer, const struct buffer *view)
 {
 	const struct pfrag *fragment = infer->state.frag[buffer->id];
 	const struct layout *shared = infer->state.shared[buffer->id];
@@ -140,26 +147,41 @@ static void set_view(struct pinfer *infer, const struct buffer *buffer, const st
 		infer->state.frag[view->id] = out;
 	} else if (shared) {
 		infer->state.shared[view->id] = reshaped(infer, shared, view);
+		return infer->state.shared[view->id] != NULL;
 	}
+	return true;
+}
+
+/* Fragments in another type are not followed. */
+static bool is_same_memory(const struct pinfer *infer, const struct buffer *a,
+                           const struct buffer *b)
+{
+	uint32_t a_bits = dtype_bits(a->type), b_bits = dtype_bits(b->type);
+
+	if (storage_of(a) != storage_of(b) || buffer_n_elems(a) * a_bits != buffer_n_elems(b) * b_bits)
+		return false;
+	return a_bits == b_bits || (infer->state.shared[a->id] && a_bits >= 8 && b_bits >= 8);
 }
 
 /* All views of the buffer's memory that have no layout get its own. */
-static void spread_to_views(struct engine *engine, const struct buffer *buffer, uint32_t at,
-                            bool wake)
+static enum presult spread_to_views(struct engine *engine, const struct buffer *buffer, uint32_t at,
+                                    bool wake)
 {
 	const struct tile_program *program = engine->infer->program;
 
 	for (uint32_t i = 0; i < program->buffers.n; i++) {
 		const struct buffer *view = program->buffers.p[i];
 
-		if (view == buffer || storage_of(view) != storage_of(buffer) ||
-		    is_known(engine->infer, view) || buffer_n_elems(view) != buffer_n_elems(buffer) ||
-		    dtype_bits(view->type) != dtype_bits(buffer->type) || view->rank == 0)
+		if (view == buffer || is_known(engine->infer, view) || view->rank == 0 ||
+		    !is_same_memory(engine->infer, buffer, view))
 			continue;
-		set_view(engine->infer, buffer, view);
+		if (!set_view(engine->infer, buffer, view))
+			return parity_fail(engine->infer, P_FATAL, NULL, view,
+			                   "its elements are torn by the layout of the memory that it views");
 		if (wake)
 			enqueue_users(engine, view, at);
 	}
+	return P_OK;
 }
 
 /* ---- rules of the other ops ---- */
@@ -392,7 +414,7 @@ static enum presult step(struct engine *engine, uint32_t at, enum plevel level, 
 		}
 		infer->state.frag[update->buffer->id] = update->frag;
 		infer->state.shared[update->buffer->id] = update->shared;
-		spread_to_views(engine, update->buffer, at, wake);
+		result = spread_to_views(engine, update->buffer, at, wake);
 		if (wake)
 			enqueue_users(engine, update->buffer, at);
 	}
@@ -542,6 +564,18 @@ static void seed_annotations(struct pinfer *infer)
 	}
 }
 
+/* And what they make of other views of the same memory. */
+static enum presult spread_annotations(struct engine *engine)
+{
+	const struct tile_program *program = engine->infer->program;
+	enum presult result = P_OK;
+
+	for (uint32_t i = 0; i < program->buffers.n && result == P_OK; i++)
+		if (program->buffers.p[i]->annotation && engine->infer->state.shared[i])
+			result = spread_to_views(engine, program->buffers.p[i], 0, false);
+	return result;
+}
+
 enum presult parity_engine(struct pinfer *infer)
 {
 	struct engine engine = { .infer = infer, .n_ops = infer->ops.n };
@@ -552,6 +586,7 @@ enum presult parity_engine(struct pinfer *infer)
 	engine.component = arena_array(infer->arena, uint32_t, engine.n_ops + 1);
 	infer->state = state_copy(infer);
 	seed_annotations(infer);
+	result = spread_annotations(&engine);
 	seed_floating(infer);
 	for (uint32_t i = 0; i < engine.n_ops && result == P_OK; i++)
 		result = step(&engine, i, LEVEL_STRICT, false);

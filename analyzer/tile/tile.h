@@ -306,6 +306,13 @@ struct pass_config {
 	int64_t value;
 };
 
+/* A T.any_of or T.all_of that the kernel wrote; its elements stand in the statements. Only --parity
+ * tilelang reads it: TileLang scans addresses. */
+struct element_scan {
+	const char *name; /* "T.any_of" */
+	struct region region;
+};
+
 struct tile_program {
 	struct cx *cx;
 	struct expr_pool *pool;
@@ -319,6 +326,7 @@ struct tile_program {
 	vec_of(struct buffer *) buffers;    /* all, indexed by id; params included */
 	vec_of(struct launch *) launches;
 	vec_of(struct pass_config) pass_configs; /* that the file gives with the kernel */
+	vec_of(struct element_scan) scans;
 	uint32_t n_stmts;
 };
 

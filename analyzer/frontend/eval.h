@@ -175,8 +175,7 @@ struct builtin_table {
 
 extern const struct builtin_table host_builtins, host_methods, host_modules, host_device,
 	lang_scalars, lang_ops, lang_shapes, lang_eager, lang_layouts, lang_atomics, lang_barriers,
-	lang_tiles, lang_memory, lang_blocks, lang_calls, lang_hints,
-	lang_logical;
+	lang_tiles, lang_memory, lang_blocks, lang_calls, lang_hints, lang_logical;
 
 /* eval_expr.c */
 struct value eval_expr(struct eval *ev, struct frame *frame, const struct ast_expr *e);

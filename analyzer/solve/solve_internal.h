@@ -381,8 +381,8 @@ bool solve_need_hopper(struct solver *solver, const struct stmt *stmt);
 /* Partitions of the space over the block's threads; their number (at most `max`). */
 uint32_t solve_candidates(struct solver *solver, const struct space *space,
                           const struct layout **out, uint32_t max);
-/* The partition with the vectors that the loop takes: none, where each iteration has to be done with
- * a thread's own scalars before the next begins. */
+/* The partition with the vectors that the loop takes: none, where each iteration has to be done
+ * with a thread's own scalars before the next begins. */
 struct loop_plan solve_loop_plan(const struct space *space, const struct layout *partition);
 
 /* ---- solve_alias.c ---- */

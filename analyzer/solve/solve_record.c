@@ -73,8 +73,7 @@ static struct copy_plan make_copy_plan(struct solver *solver, const struct space
 	                              : dst && dst->buffer->scope == SCOPE_GLOBAL ? dst
 	                                                                          : NULL;
 	const struct layout *partition = solver->space_layout[space->id];
-	struct copy_plan plan = { .kind = COPY_LOOP,
-		                      .loop = solve_loop_plan(space, partition) };
+	struct copy_plan plan = { .kind = COPY_LOOP, .loop = solve_loop_plan(space, partition) };
 	int64_t both;
 
 	if (on_global)

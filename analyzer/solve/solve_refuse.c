@@ -48,6 +48,20 @@ static bool is_member(const struct buffer *view, const struct use_list *uses)
 	return dtype_equal(view->type, view->alias_of->type);
 }
 
+/* A tensor in another type, addressed by the argument's elements. */
+static bool is_row_major_argument(const struct buffer *view)
+{
+	const struct buffer *root = alias_root(view);
+
+	if (view->scope != SCOPE_GLOBAL || root->map || root->base || dtype_bits(view->type) < 8 ||
+	    dtype_bits(root->type) < 8)
+		return false;
+	for (uint32_t d = 0; d < root->rank; d++)
+		if (root->strides[d])
+			return false;
+	return true;
+}
+
 /*
  * Views that tile_unalias left in the statements, outside shared memory: elements of another type,
  * shapes of a fragment that do not split each other.
@@ -63,7 +77,7 @@ static bool check_views(struct solver *solver)
 		const struct buffer *view = uses.uses.p[i].named;
 
 		if (!view->alias_of || view->scope == SCOPE_SHARED || refused[view->id] ||
-		    alias_argument(view) != view || is_member(view, &uses))
+		    alias_argument(view) != view || is_row_major_argument(view) || is_member(view, &uses))
 			continue;
 		refused[view->id] = true;
 		ok = refuse(solver, view,

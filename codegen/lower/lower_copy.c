@@ -63,7 +63,8 @@ static void emit_async(struct lower *l, const struct async_copy *copy)
 	struct winst *inst = lower_inst(l, WOP_cp_async);
 	inst->predicate = copy->bounds;
 	inst->as.cp_async.dst = lower_shared_addr(l, copy->dst.buffer, copy->dst.offset);
-	inst->as.cp_async.src = lower_global_addr(copy->src.buffer, copy->src.offset);
+	inst->as.cp_async.src =
+		lower_global_addr(l, copy->src.buffer, copy->src.offset, copy->dst.bytes);
 	inst->as.cp_async.bytes = copy->dst.bytes;
 	lower_close(l, outer);
 }

@@ -185,7 +185,7 @@ static struct waddr access_addr(struct lower *l, const struct access *access)
 {
 	if (access->buffer->scope == SCOPE_SHARED)
 		return lower_shared_addr(l, access->buffer, access->offset);
-	return lower_global_addr(access->buffer, access->offset);
+	return lower_global_addr(l, access->buffer, access->offset, access->bytes);
 }
 
 static const struct wreg *temp_reg(struct lower *l, const struct buffer *buffer, const char *suffix,
@@ -227,8 +227,9 @@ static bool gather_place(struct elem *e, const struct buffer *buffer,
 			return false;
 	}
 	const struct expr *offset = access_offset(&l->space, buffer, memory_layout(l, buffer), index);
-	out->addr = buffer->scope == SCOPE_SHARED ? lower_shared_addr(l, buffer, offset)
-	                                          : lower_global_addr(buffer, offset);
+	out->addr = buffer->scope == SCOPE_SHARED
+	                ? lower_shared_addr(l, buffer, offset)
+	                : lower_global_addr(l, buffer, offset, dtype_bits(buffer->type) / 8);
 	out->predicate =
 		expr_and(l->pool, e->guard,
 	             buffer->scope == SCOPE_GLOBAL ? lower_bounds(l, buffer, index)

@@ -208,10 +208,23 @@ struct waddr lower_shared_addr(struct lower *l, const struct buffer *buffer,
 	return (struct waddr){ .space = WSPACE_SHARED, .shared = shared, .offset = offset };
 }
 
-struct waddr lower_global_addr(const struct buffer *buffer, const struct expr *offset)
+struct waddr lower_global_addr(struct lower *l, const struct buffer *buffer,
+                               const struct expr *offset, int64_t bytes)
 {
-	return (
-		struct waddr){ .space = WSPACE_GLOBAL, .global = alias_argument(buffer), .offset = offset };
+	const struct buffer *argument = alias_owner(buffer);
+	int64_t bits = dtype_bits(buffer->type), argument_bits = dtype_bits(argument->type);
+
+	if (bits > argument_bits)
+		offset = expr_mul_int(l->pool, offset, bits / argument_bits);
+	else if (bits < argument_bits && bytes * 8 % argument_bits == 0 &&
+	         expr_divisor(offset) % (argument_bits / bits) == 0)
+		offset = expr_div_int(l->pool, offset, argument_bits / bits);
+	else if (bits < argument_bits)
+		lower_error(l,
+		            "%s: accesses to parts of an element of %s, a tensor in a wider type, are not "
+		            "supported yet",
+		            sym_text(l->cx->names, buffer->name), sym_text(l->cx->names, argument->name));
+	return (struct waddr){ .space = WSPACE_GLOBAL, .global = argument, .offset = offset };
 }
 
 const struct expr *lower_bounds(struct lower *l, const struct buffer *buffer,

@@ -97,7 +97,12 @@ const struct expr *lower_flat_index(struct lower *l, const struct buffer *buffer
                                     const struct expr *const *index);
 struct waddr lower_shared_addr(struct lower *l, const struct buffer *buffer,
                                const struct expr *offset); /* version included */
-struct waddr lower_global_addr(const struct buffer *buffer, const struct expr *offset);
+/*
+ * `offset` in the buffer's elements; of a view in another type it becomes one in the argument's.
+ * `bytes`: of the access, which must be whole elements of the argument.
+ */
+struct waddr lower_global_addr(struct lower *l, const struct buffer *buffer,
+                               const struct expr *offset, int64_t bytes);
 /*
  * What becomes of a SELECT, AND or OR of the tile program by `value` (lower a part): parts that are
  * not always evaluated are lowered with *condition narrowed. NULL when no part reads shared memory.

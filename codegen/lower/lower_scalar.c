@@ -46,8 +46,9 @@ static struct waddr element_addr(struct lower *l, const struct buffer *buffer,
 		buffer->scope == SCOPE_SHARED ? l->solution->buffers[buffer->id].layout : NULL;
 	const struct expr *offset = access_offset(&l->space, buffer, layout, index);
 
-	return buffer->scope == SCOPE_SHARED ? lower_shared_addr(l, buffer, offset)
-	                                     : lower_global_addr(buffer, offset);
+	return buffer->scope == SCOPE_SHARED
+	           ? lower_shared_addr(l, buffer, offset)
+	           : lower_global_addr(l, buffer, offset, dtype_bits(buffer->type) / 8);
 }
 
 static const struct expr *memory_element(struct lower *l, const struct buffer *buffer,

@@ -34,8 +34,14 @@ check annotated
 check annotated unit=8
 check annotated of_view=True
 check padded pad=2
+check tensors
+check tensors M=48 N=24
+check tensors wide=int32 dtype=int8 per=4
+check tensors wide=float64 per=4
+check tensors wide=bfloat16 per=1
 $TL emit views.tl --kernel columns.main --stage=solution
 $TL emit views.tl --kernel reused.main --stage=cuda | grep -n "half" | head -4
+$TL analyze views.tl --no-db --kernel tensors.main --set scalar=True > $TMP/out
 $TL analyze views.tl --no-db --kernel annotated.main --set unit=1
 $TL analyze views.tl --no-db --kernel padded.main
 $TL analyze views.tl --no-db --kernel padded.main --set twice=True

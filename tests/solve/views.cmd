@@ -42,6 +42,7 @@ check tensors wide=bfloat16 per=1
 $TL emit views.tl --kernel columns.main --stage=solution
 $TL emit views.tl --kernel reused.main --stage=cuda | grep -n "half" | head -4
 $TL analyze views.tl --no-db --kernel tensors.main --set scalar=True > $TMP/out
+$TL analyze views.tl --no-db --kernel unwritten.main | grep -A1 "  happens-before"
 $TL analyze views.tl --no-db --kernel annotated.main --set unit=1
 $TL analyze views.tl --no-db --kernel padded.main
 $TL analyze views.tl --no-db --kernel padded.main --set twice=True

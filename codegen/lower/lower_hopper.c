@@ -13,6 +13,8 @@
  */
 #include "codegen/lower/lower_internal.h"
 
+#include "analyzer/tile/alias.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -241,7 +243,11 @@ static void emit_load(struct lower *l, const struct tma_parts *parts)
 		*c[rank - 1 - d] = at[d];
 		*e[rank - 1 - d] = dim < 0 ? 1 : box_extent(parts, dim);
 	}
-	op->src = lower_global_addr(tensor->buffer, access_offset(&l->space, tensor->buffer, NULL, at));
+	if (!dtype_equal(tensor->buffer->type, alias_owner(tensor->buffer)->type))
+		lower_error(l, "%s: bulk copies of a tensor in another type are not supported yet",
+		            sym_text(l->cx->names, tensor->buffer->name));
+	op->src = lower_global_addr(l, tensor->buffer,
+	                            access_offset(&l->space, tensor->buffer, NULL, at), 16);
 }
 
 static struct access_iter iter_of(struct lower *l, uint32_t position, int64_t n)
@@ -350,8 +356,8 @@ static bool lower_cp_async(struct lower *l, const struct expr *call)
 	op = &lower_inst(l, WOP_cp_async)->as.cp_async;
 	op->dst =
 		lower_shared_addr(l, to->as.buffer, access_offset(&l->space, to->as.buffer, layout, index));
-	op->src =
-		lower_global_addr(from->as.buffer, access_offset(&l->space, from->as.buffer, NULL, at));
+	op->src = lower_global_addr(l, from->as.buffer,
+	                            access_offset(&l->space, from->as.buffer, NULL, at), bytes);
 	op->bytes = bytes;
 	return true;
 }

@@ -144,8 +144,9 @@ bool layout_covers_places(const struct layout *layout);
 /*
  * Inverse of a digit fragment: the index of dimension d as an expression of the thread and the slot
  * (replica digits drop out). When padded (digits' range exceeds the shape), `guard` gets the
- * condition under which the place holds an element, else NULL. False when the digits of an axis are
- * not compact (each stride times extent the next stride).
+ * condition under which the place holds an element, else NULL. Where the digits of an axis are not
+ * compact (each stride times extent the next stride), and of tables, the element is looked up in a
+ * table by the place. False beyond 2^20 places.
  */
 struct thread_slot {
 	const struct expr *thread, *slot;

@@ -87,7 +87,8 @@ static const struct expr *below(struct expr_pool *pool, const struct expr *a, in
 	return expr_is_true(condition) ? NULL : condition;
 }
 
-bool layout_has_inverse(const struct layout *layout)
+/* Has the inverse a form without a table? */
+static bool is_compact(const struct layout *layout)
 {
 	if (layout->table_threads || !axes_are_compact(layout) || !dims_are_compact(layout))
 		return false;
@@ -97,12 +98,64 @@ bool layout_has_inverse(const struct layout *layout)
 	return true;
 }
 
+enum { MAX_PLACES = 1 << 20 };
+
+bool layout_has_inverse(const struct layout *layout)
+{
+	return layout->n_threads * layout->n_slots <= MAX_PLACES || is_compact(layout);
+}
+
+/* The element of each (thread, slot), row-major; -1 where there is none. NULL beyond the limit. */
+static const int64_t *elements_of_places(struct expr_pool *pool, const struct layout *layout)
+{
+	int64_t n = layout->n_threads * layout->n_slots, element = 0, index[MAX_RANK] = { 0 };
+	int64_t *elements;
+
+	if (n > MAX_PLACES)
+		return NULL;
+	elements = arena_array(expr_pool_arena(pool), int64_t, (size_t)n);
+	for (int64_t i = 0; i < n; i++)
+		elements[i] = -1;
+	do {
+		for (int64_t r = 0; r < layout->n_replicas; r++) {
+			struct place place = layout_at(layout, index, r);
+			int64_t *at = &elements[place.thread * layout->n_slots + place.slot];
+
+			if (*at < 0)
+				*at = element;
+		}
+		element++;
+	} while (layout_next_index(layout, index));
+	return elements;
+}
+
+/* Layouts with gaps between threads, or without digits: the element is looked up. */
+static bool inverse_by_table(struct expr_pool *pool, const struct layout *layout,
+                             struct thread_slot at, const struct expr **index,
+                             const struct expr **guard)
+{
+	const int64_t *elements = elements_of_places(pool, layout);
+	int64_t n = layout->n_threads * layout->n_slots, below_dim = 1;
+	const struct expr *element;
+
+	if (!elements)
+		return false;
+	element = expr_table(pool, expr_new_table(pool, elements, (uint64_t)n),
+	                     expr_add(pool, expr_mul_int(pool, at.thread, layout->n_slots), at.slot));
+	*guard = expr_and(pool, below(pool, at.thread, layout->n_threads),
+	                  below(pool, at.slot, layout->n_slots));
+	*guard = expr_and(pool, *guard, expr_lt(pool, expr_int(pool, -1), element));
+	for (uint32_t d = layout->rank; d-- > 0; below_dim *= layout->shape[d])
+		index[d] = expr_mod_int(pool, expr_div_int(pool, element, below_dim), layout->shape[d]);
+	return true;
+}
+
 bool layout_inverse_expr(struct expr_pool *pool, const struct layout *layout, struct thread_slot at,
                          const struct expr **index, const struct expr **guard)
 {
 	assert(layout->kind == LAYOUT_FRAGMENT);
-	if (!layout_has_inverse(layout))
-		return false;
+	if (!is_compact(layout))
+		return inverse_by_table(pool, layout, at, index, guard);
 	*guard = below(pool, at.thread, layout->n_threads);
 	*guard = expr_and(pool, *guard, below(pool, at.slot, layout->n_slots));
 	for (uint32_t d = 0; d < layout->rank; d++) {

@@ -808,5 +808,6 @@ bool solve_collect(struct solver *solver)
 	if (!solve_assign_roles(solver))
 		return false;
 	solve_find_touches(solver);
+	solve_measure_latency(solver);
 	return true;
 }

@@ -26,6 +26,20 @@ static const double DIVISION_INSTRUCTIONS = 6.0;
 /* Latencies: hidden by the blocks that share the SM, so they count divided by their number. */
 static const double SERIAL_LATENCY = 1.0; /* an instruction of one warp behind another */
 static const double SHUFFLE_LATENCY = 25.0;
+/* A fragment's slot that some threads leave empty, so that each warp asks who has one: 96
+ * elements over 8 lanes of 8 took 42 us on an H200, over 8 lanes of 4, without a rest, 25. */
+static const double GUARD_CYCLES = 1.0;
+/*
+ * What a block waits for, statement by statement; other blocks hide it, as many as its registers
+ * leave room for, until global memory delivers no faster. Measured on an H200 by a layer norm of
+ * 4 rows a block (three statements on global memory): with 54 registers a thread 85 us, with 32 of
+ * them 47 us, both 5,100 cycles a block divided by the blocks that fit.
+ */
+static const double GLOBAL_LATENCY = 1500.0, LOCAL_LATENCY = 50.0;
+static const double OTHER_REGISTERS = 24.0;    /* of a thread: addresses, indices, temporaries */
+static const double GLOBAL_BYTES_CYCLE = 18.7; /* of an SM: 4.2 TB/s, 132 SMs, 1.7 GHz */
+/* Cycles of the terms above for one on the card, where both were compared. */
+static const double MODEL_CYCLES = 3.0;
 
 /* Contribution of a thread, or of a slot, to the space's index. */
 struct part {
@@ -40,7 +54,8 @@ struct sampler {
 	/* The sampled instruction: each lane's index, and whether it is inside the shape. */
 	struct part lanes[LANES];
 	bool active[LANES];
-	bool is_exact; /* no place lies outside the shape */
+	bool is_exact; /* no place lies outside the shape, and warps are whole */
+	bool has_rest; /* some slots are empty in some threads and not in others */
 	/* Elements from the first that each thread adds, for the use at hand. */
 	int64_t moves[MAX_THREADS];
 };
@@ -85,13 +100,18 @@ static void sampler_open(struct sampler *sampler, const struct space *space,
 	memset(sampler->threads, 0, (size_t)layout->n_threads * sizeof(sampler->threads[0]));
 	add_threads(layout, sampler->threads);
 	sampler->is_exact = layout->n_threads % LANES == 0;
+	sampler->has_rest = false;
 	for (uint32_t d = 0; d < space->rank; d++) {
-		int64_t last = 0;
+		int64_t last = 0, n_threads = 1;
 
 		for (uint32_t i = 0; i < layout->n_digits; i++)
-			if (layout->digits[i].dim == (int)d)
+			if (layout->digits[i].dim == (int)d) {
 				last += (layout->digits[i].extent - 1) * layout->digits[i].div;
+				if (layout->digits[i].axis == AXIS_THREAD)
+					n_threads *= layout->digits[i].extent;
+			}
 		sampler->is_exact = sampler->is_exact && last < space->shape[d];
+		sampler->has_rest |= last >= space->shape[d] && n_threads > 1;
 	}
 }
 
@@ -396,6 +416,56 @@ static double resident_blocks(const struct solver *solver)
 	return n < 1 ? 1 : (double)n;
 }
 
+/* Bytes of global memory that the use touches, once through the space. */
+static double global_bytes(const struct space *space, const struct use *use)
+{
+	double bytes = dtype_bits(use->buffer->type) / 8.0;
+
+	for (uint32_t d = 0; d < space->rank; d++)
+		if (use->places || use->steps[d] != 0)
+			bytes *= (double)space->shape[d];
+	return bytes;
+}
+
+void solve_measure_latency(struct solver *solver)
+{
+	solver->latency = solver->transfer = 0;
+	for (uint32_t s = 0; s < solver->spaces.n; s++) {
+		const struct space *space = solver->spaces.p[s];
+		bool has_fragment = false, has_global = false;
+
+		for (uint32_t u = 0; u < space->uses.n; u++) {
+			const struct use *use = &space->uses.p[u];
+
+			has_fragment |= use->buffer->scope == SCOPE_FRAGMENT;
+			if (use->buffer->scope != SCOPE_GLOBAL)
+				continue;
+			has_global = true;
+			solver->transfer +=
+				(double)space->weight * global_bytes(space, use) / GLOBAL_BYTES_CYCLE;
+		}
+		if (has_fragment)
+			solver->latency +=
+				(double)space->weight * (has_global ? GLOBAL_LATENCY : LOCAL_LATENCY);
+	}
+}
+
+double solve_register_cost(const struct solver *solver, const struct component *component,
+                           const struct layout *const *fragments)
+{
+	double threads = (double)launch_n_threads(solver->launch), waiting;
+	double registers = OTHER_REGISTERS, most = resident_blocks(solver);
+	double sm = (double)solver->target->registers_sm;
+
+	for (uint32_t f = 0; f < component->fragments.n; f++)
+		registers += (double)fragments[f]->n_slots *
+		             (double)dtype_bits(component->fragments.p[f]->type) / 32.0;
+	waiting = solver->latency / most;
+	if (registers * threads * most > sm)
+		waiting = solver->latency * registers * threads / sm;
+	return waiting > solver->transfer ? MODEL_CYCLES * (waiting - solver->transfer) : 0;
+}
+
 static void add_reduce_cost(struct solver *solver, const struct space *space,
                             const struct layout *layout, struct space_cost *cost)
 {
@@ -474,6 +544,7 @@ static struct space_cost find_space_cost(struct solver *solver, const struct spa
 	struct sampler sampler;
 	struct space_cost cost = { 0, 0 };
 	int64_t vector = solve_loop_plan(space, layout).vector_elems;
+	bool has_fragment = false;
 	double slots;
 
 	assert(layout->n_slots % vector == 0);
@@ -482,6 +553,7 @@ static struct space_cost find_space_cost(struct solver *solver, const struct spa
 	for (uint32_t u = 0; u < space->uses.n; u++) {
 		const struct use *use = &space->uses.p[u];
 
+		has_fragment |= use->buffer->scope == SCOPE_FRAGMENT;
 		if (use->buffer->scope == SCOPE_GLOBAL) {
 			solve_spend(solver, WORK_SAMPLE, 1);
 			cost.fixed += global_cost(&sampler, use, vector);
@@ -491,6 +563,8 @@ static struct space_cost find_space_cost(struct solver *solver, const struct spa
 	slots = (double)layout->n_slots * (double)(1 + space->n_ops);
 	cost.fixed +=
 		slots * ((double)sampler.n_warps * SLOT_CYCLES + SERIAL_LATENCY / resident_blocks(solver));
+	if (sampler.has_rest && has_fragment)
+		cost.fixed += GUARD_CYCLES * (double)layout->n_slots * (double)sampler.n_warps;
 	cost.fixed +=
 		n_real_divisions(layout) * DIVISION_INSTRUCTIONS * SLOT_CYCLES * (double)sampler.n_warps;
 	if (space->kind == SPACE_REDUCE || space->kind == SPACE_FINALIZE)

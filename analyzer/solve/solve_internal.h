@@ -232,6 +232,8 @@ struct solver {
 	struct map copies;         /* memo: (space, partition, shared layout) -> copy plan and access */
 	struct solve_memo *memo;   /* its own, or that of the solver whose trial this is */
 	bool needs_hopper;         /* E0413 was reported: once for a launch */
+	double latency, transfer;  /* cycles that a block waits all in all, and that its share of
+	                             global memory's bandwidth takes */
 	double cutoff;             /* assignments that cost as much are not wanted; 0: all are */
 	bool exhausted;            /* a limit kept partitions or assignments out of the search */
 	const struct trial *trial; /* NULL: this is the solution itself */
@@ -436,6 +438,15 @@ struct space_cost {
 };
 struct space_cost solve_space_cost(struct solver *solver, const struct space *space,
                                    const struct layout *layout);
+/* Fills solver->latency and solver->transfer. */
+void solve_measure_latency(struct solver *solver);
+/*
+ * Cycles a block that the registers of a component's fragments cost: the blocks of an SM share its
+ * registers, and hide what a block waits for only as far as these let them in; nothing as long as
+ * the transfer of the block's global memory takes longer.
+ */
+double solve_register_cost(const struct solver *solver, const struct component *component,
+                           const struct layout *const *fragments);
 /* The use's share of shared_bound, once through the space. */
 double solve_shared_bound(const struct space *space, const struct use *use,
                           const struct layout *partition);

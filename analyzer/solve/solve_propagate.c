@@ -321,6 +321,7 @@ static void keep_assignment(struct propagation *p)
 		if (!assignment.fragments[f])
 			return; /* only reached through indices that give no layout */
 	}
+	assignment.fixed_cost += solve_register_cost(solver, component, assignment.fragments);
 	if (solver->cutoff > 0 && assignment.fixed_cost + assignment.shared_bound >= solver->cutoff)
 		return;
 	if (!solve_conversion_cost(solver, component, &assignment.fixed_cost))

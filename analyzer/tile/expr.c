@@ -195,9 +195,16 @@ const struct var *expr_var_by_id(const struct expr_pool *pool, uint32_t id)
  */
 const struct int_table *expr_new_table(struct expr_pool *pool, const int64_t *values, uint64_t n)
 {
-	struct int_table *table = arena_new(pool->arena, struct int_table);
-	int64_t *copy = arena_array(pool->arena, int64_t, n);
+	struct int_table *table;
+	int64_t *copy;
+
 	assert(n > 0);
+	for (uint32_t i = 0; i < pool->tables.n; i++)
+		if (pool->tables.p[i]->n == n &&
+		    memcmp(pool->tables.p[i]->values, values, n * sizeof(values[0])) == 0)
+			return pool->tables.p[i];
+	table = arena_new(pool->arena, struct int_table);
+	copy = arena_array(pool->arena, int64_t, n);
 	memcpy(copy, values, n * sizeof(values[0]));
 	table->id = pool->tables.n;
 	table->name = arena_printf(pool->arena, "tab%u", (unsigned)table->id);

@@ -10,7 +10,7 @@ done; done
 # Widths, and one thread of those that share an element.
 for c in "float32 sm_80" "float32 sm_90a" "float16 sm_80" "bfloat16 sm_80" "bfloat16 sm_90a"; do
 	set -- $c
-	$TL emit atomics.tl --stage=warp --set dtype=$1 --target $2 | grep '  *red [CR]\['
+	$TL emit atomics.tl --stage=warp --set dtype=$1 --target $2 | grep ' *red [CR]\['
 done
 $TL analyze atomics.tl --no-db --set dtype=int32 --set where=shared | grep 'red\.\|replicas\|happens'
 $TL analyze atomics.tl --no-db --set where=shared | grep 'red\.'

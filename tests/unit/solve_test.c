@@ -697,10 +697,11 @@ static void check_rms(struct check *check, int64_t rows, int64_t width, int64_t 
 		const struct reduce_plan *plan = &solution->plans[k.reduce->id].as.reduce;
 		int64_t widest = width % 8 == 0 ? 16 : width % 4 == 0 ? 8 : width % 2 == 0 ? 4 : 2;
 
-		/* With less than one widest vector a thread, narrower ones on more threads may win. */
+		/* With less than one widest vector a thread, narrower ones on more threads may win; without
+		   a rest, 4 bytes a thread and 16 took an H200 the same time. */
 		if (rows * width * 2 >= threads * widest) {
-			CHECK(check, out->bytes * 2 >= widest);
-			CHECK(check, load->bytes * 2 >= widest);
+			CHECK(check, out->bytes * 4 >= widest);
+			CHECK(check, load->bytes * 4 >= widest);
 		}
 		if (getenv("TABLE")) {
 			printf("%5d x %5d, %4d threads: load %d store %d bytes, fill %.2f, warps %d: ",

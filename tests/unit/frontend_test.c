@@ -340,7 +340,7 @@ static void test_op_examples(struct check *check)
 		"        square = T.alloc_fragment((128, 128), 'float32')\n"
 		"        total = T.alloc_fragment((128,), 'float32')\n"
 		"        A_turned = T.alloc_shared((64, 128), 'float16')\n"
-		"        E_shared = T.alloc_shared((128, 8), 'uint8')\n"
+		"        E_shared = T.alloc_shared((128, 16), 'uint8')\n"
 		"        g_shared = T.alloc_shared((64,), 'float32')\n"
 		"        data_shared = T.alloc_shared((32, 32), 'float16')\n"
 		"        full = T.alloc_barrier(128)\n"

@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *property_name_text(enum property_name name)
 {
@@ -40,6 +41,15 @@ void check_found(struct check *check, struct finding finding, const char *format
 	va_end(args);
 	add_row(check, (struct property){ finding.name, finding.status, finding.span, finding.buffer,
 	                                  arena_printf(check->cx->arena, "%s", text) });
+}
+
+bool check_is_told(const struct check *check, enum property_name name, const char *buffer)
+{
+	for (uint32_t i = 0; i < check->out->items.n; i++)
+		if (check->out->items.p[i].name == name &&
+		    strcmp(check->out->items.p[i].buffer, buffer) == 0)
+			return true;
+	return false;
 }
 
 void check_proved(struct check *check, enum property_name name, const char *format, ...)
@@ -104,6 +114,7 @@ void check_partial(const struct schedule *schedule, const struct warp_program *w
 	uint32_t first = out->items.n;
 
 	check_global(&check);
+	check_writes(&check);
 	check_bounds(&check, check.solution->launch, program->buffers.n);
 	check_defined(&check);
 	check_budget(&check);
@@ -153,6 +164,7 @@ void check_launch(const struct schedule *schedule, const struct warp_program *wa
 
 	check.solution = schedule->solution;
 	check_global(&check);
+	check_writes(&check);
 	check_layouts(&check);
 	check_replicas(&check);
 	check_bounds(&check, check.solution->launch, program->buffers.n);

@@ -38,6 +38,8 @@ void check_found(struct check *check, struct finding finding, const char *format
 /* Adds the "proved" row when nothing was found for `name`. */
 void check_proved(struct check *check, enum property_name name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Is there a row of that name about the buffer already? */
+bool check_is_told(const struct check *check, enum property_name name, const char *buffer);
 const char *check_index_text(struct check *check, const int64_t *index,
                              uint32_t rank); /* "(3, 17)" */
 
@@ -54,6 +56,8 @@ void check_bounds(struct check *check, const struct launch *launch, uint32_t n_b
 void check_defined(struct check *check);
 /* check_global.c: happens-before in global memory, owner of threads' own arrays. */
 void check_global(struct check *check);
+/* check_writes.c: happens-before of what blocks write; after check_global. */
+void check_writes(struct check *check);
 /* check_run.c: happens-before, bounds, alignment; barriers that only some threads reach. */
 void check_run(struct check *check);
 /* check_budget.c: budget, termination. */

@@ -83,7 +83,7 @@ static bool is_in_gap(const struct run *run, uint32_t interval)
 }
 
 /* Is what thread `other` did in `interval` ordered before what `thread` does now? */
-static bool is_ordered(const struct run *run, int32_t other, uint32_t interval, int32_t thread)
+bool run_is_ordered(const struct run *run, int32_t other, uint32_t interval, int32_t thread)
 {
 	const struct meeting *met = &run->meetings[thread == WARPGROUP ? run->matrix_thread : thread];
 
@@ -104,7 +104,7 @@ static bool meets_copy(struct run *run, const struct granule *g, int32_t thread,
 		return false;
 	if (g->group > groups->n_done)
 		fault->what = "while a copy into it is still in flight, issued by";
-	else if (!is_ordered(run, g->group_thread, groups->done_interval.p[g->group - 1], thread))
+	else if (!run_is_ordered(run, g->group_thread, groups->done_interval.p[g->group - 1], thread))
 		fault->what = "without a barrier behind the wait for the copy by";
 	else
 		return false;
@@ -122,9 +122,9 @@ static bool meets_write(struct run *run, const struct granule *g, int32_t thread
 
 	if (writer == NO_THREAD)
 		return false;
-	if (is_ordered(run, writer, g->write_interval, thread))
+	if (run_is_ordered(run, writer, g->write_interval, thread))
 		writer = g->other_writer;
-	if (writer == NO_THREAD || is_ordered(run, writer, g->write_interval, thread))
+	if (writer == NO_THREAD || run_is_ordered(run, writer, g->write_interval, thread))
 		return false;
 	*fault = (struct order_fault){ "without a barrier behind the write by", writer, g->write_node,
 		                           g->write_is_sure };
@@ -166,7 +166,7 @@ static void meets_product(struct run *run, const struct granule *g, int32_t thre
 			*fault = (struct order_fault){ "while a wgmma that is not awaited reads it, of", first,
 				                           g->read_node, g->read_is_sure };
 		else if (g->product[w] &&
-		         !is_ordered(run, first, products->done_interval.p[g->product[w] - 1], thread))
+		         !run_is_ordered(run, first, products->done_interval.p[g->product[w] - 1], thread))
 			*fault = (struct order_fault){ "without a barrier behind the wait for the wgmma of",
 				                           first, g->read_node, g->read_is_sure };
 	}
@@ -187,9 +187,9 @@ static void touch_write(struct run *run, struct granule *g, int32_t thread, bool
 		return;
 	if (run->phases)
 		;
-	else if (!is_ordered(run, g->first_reader, g->read_interval, thread))
+	else if (!run_is_ordered(run, g->first_reader, g->read_interval, thread))
 		fault->other = g->first_reader;
-	else if (!is_ordered(run, g->last_reader, g->read_interval, thread))
+	else if (!run_is_ordered(run, g->last_reader, g->read_interval, thread))
 		fault->other = g->last_reader;
 	else
 		return;
@@ -385,6 +385,7 @@ static void run_global(struct run *run, const struct wnode *node, const struct w
 			elem_bytes = dtype_bits(buffer->type) / 8;
 	int64_t *offsets = run->offsets, bytes = inst_bytes(inst);
 	const char *name = sym_text(run->check->cx->names, buffer->name);
+	bool watch = inst->kind == WOP_st && !run->only_global;
 
 	if (elems < 0 || elem_bytes == 0 || !run_evaluate(run, addr->offset, offsets)) {
 		run_give_up(&run->global_limit, node->span,
@@ -408,6 +409,8 @@ static void run_global(struct run *run, const struct wnode *node, const struct w
 			            (long long)bytes, (long long)offsets[t]);
 			return;
 		}
+		for (int64_t i = 0; i < bytes / elem_bytes && watch && !run->is_write_told; i++)
+			run_note_store(run, node, buffer, (int32_t)t, offsets[t] + i);
 	}
 }
 
@@ -797,7 +800,8 @@ static bool depends_on_block(const struct run *run, const struct wblock *block)
 /* Does it touch shared memory, or count intervals, groups or fences? */
 static bool inst_has_effect(const struct winst *inst)
 {
-	return winst_shared_addr(inst, NULL) || inst->kind == WOP_barrier ||
+	return (inst->kind == WOP_st && inst->as.st.dst.space == WSPACE_GLOBAL) ||
+	       winst_shared_addr(inst, NULL) || inst->kind == WOP_barrier ||
 	       inst->kind == WOP_barrier_part || inst->kind == WOP_cp_async_commit ||
 	       inst->kind == WOP_cp_async_wait || inst->kind == WOP_wgmma_commit ||
 	       inst->kind == WOP_wgmma_wait || inst->kind == WOP_fence_async;
@@ -826,13 +830,6 @@ static bool has_effect(const struct wblock *block)
 	}
 	return false;
 }
-
-/* A loop that may be shortened to its first 2 periods and its last one. */
-struct shortened {
-	const struct var *var;
-	int64_t extent, period;
-	struct expr_subst shift; /* var -> var + period */
-};
 
 /* Does a condition let the same threads through in all iterations left out or next to them? */
 static bool is_steady(struct run *run, const struct shortened *loop, const struct expr *condition)
@@ -868,6 +865,9 @@ static bool is_inst_periodic(struct run *run, const struct winst *inst,
 {
 	const struct waddr *addr = winst_shared_addr(inst, NULL);
 
+	if (inst->kind == WOP_st && inst->as.st.dst.space == WSPACE_GLOBAL && !run->only_global &&
+	    !run_store_is_apart(run, &inst->as.st.dst, loop))
+		return false;
 	if ((inst->kind == WOP_barrier || inst->kind == WOP_barrier_part) && inst->predicate)
 		return is_steady(run, loop, inst->predicate);
 	if (!addr)
@@ -1174,6 +1174,7 @@ static void reset_memory(struct run *run)
 {
 	run->interval = run->block_interval = 1;
 	run->gaps.n = 0;
+	run->globals = (struct map){ 0 };
 	memset(run->meetings, 0, (size_t)run->warp->n_threads * sizeof(*run->meetings));
 	for (int32_t w = 0; w < MAX_WARPGROUPS; w++)
 		run->products[w].n = run->products[w].n_done = run->products[w].done_interval.n = 0;

@@ -60,6 +60,22 @@ struct piece {
 	int64_t n, granule_bytes;
 };
 
+/* Who wrote an element of global memory last. */
+struct global_write {
+	int32_t thread;
+	uint32_t interval;
+	int64_t step; /* the instruction's number among those that were run */
+	const struct wnode *node;
+	bool is_sure;
+};
+
+/* A loop that may be shortened to its first 2 periods and its last one. */
+struct shortened {
+	const struct var *var;
+	int64_t extent, period;
+	struct expr_subst shift; /* var -> var + period */
+};
+
 /* Intervals that no barrier which surely happens has ended, although a later one is open. */
 struct gap {
 	uint32_t first, last;
@@ -101,6 +117,8 @@ struct run {
 	bool only_global;          /* another corner of the grid: shared memory is as in the first */
 	int64_t n_steps;
 	int64_t n_accesses;
+	struct map globals; /* buffer id and element -> struct global_write * */
+	bool is_write_told; /* two writes of one element */
 	struct limit limit; /* something could not be decided at all */
 	struct limit
 		global_limit; /* an address in global memory could not: it has no bearing on order */
@@ -125,6 +143,17 @@ void run_predicate(struct run *run, const struct expr *predicate, bool *mask);
 void run_block(struct run *run, const struct wblock *block);
 /* One thread's access: bounds, alignment, order. False after the first violation. */
 bool run_touch(struct run *run, const struct shared_touch *touch, int32_t thread, int64_t offset);
+
+/* Is what thread `other` did in `interval` ordered before what `thread` does now? */
+bool run_is_ordered(const struct run *run, int32_t other, uint32_t interval, int32_t thread);
+
+/* ---- check_stores.c ---- */
+
+/* The thread stores to an element of a tensor, in the step that runs. */
+void run_note_store(struct run *run, const struct wnode *node, const struct buffer *buffer,
+                    int32_t thread, int64_t element);
+/* Do the loop's iterations store to different elements, or each thread to the same ones? */
+bool run_store_is_apart(struct run *run, const struct waddr *addr, const struct shortened *loop);
 
 /* ---- check_phases.c ---- */
 

@@ -89,16 +89,25 @@ def shape_of(document):
     return "%s, %d" % (" x ".join("?" if g is None else str(g) for g in launch["grid"]), launch["threads"])
 
 
+def least(side):
+    """Cycles of one side, the lower end where they are an interval."""
+    return side and (side["cycles"] if side["cycles"] is not None else side.get("cycles_min"))
+
+
+def saved_cycles(savings):
+    """None where the sides do not compare: counts that depend on data, or a model that sees nothing of the code."""
+    return savings["saved"]["cycles"] if savings["saved"] and least(savings["tilelang"]) else None
+
+
 def savings_row(name, document):
     savings = document["savings"]
-    theirs, own, saved = savings["tilelang"], savings["own"], savings["saved"]
-    least = lambda side: side and (side["cycles"] if side["cycles"] is not None else side.get("cycles_min"))
+    theirs, own = savings["tilelang"], savings["own"]
     cells = [name, shape_of(document)]
     for key in ("shared_wavefronts", "shared_excess"):
         cells += [number(theirs[key]) if theirs else "rejected", number(own[key])]
     cells += [number(own["shared_ideal"]), number(least(theirs)), number(least(own))]
-    cells.append("-" if not saved or saved["cycles"] is None else
-                 "%s (%.1f %%)" % (number(saved["cycles"]), 100 * saved["cycles"] / max(1, least(theirs))))
+    cycles = saved_cycles(savings)
+    cells.append("-" if cycles is None else "%s (%.1f %%)" % (number(cycles), 100 * cycles / least(theirs)))
     return "| " + " | ".join(cells) + " |"
 
 
@@ -115,8 +124,7 @@ def print_savings(cases, target):
         if not savings or not savings["own"]:
             counts["not compiled by one side"] += 1
             continue
-        saved = savings["saved"]
-        cycles = saved["cycles"] if saved else None
+        cycles = saved_cycles(savings)
         kind = ("not compiled by one side" if not savings["tilelang"] else "not comparable" if cycles is None else
                 "better" if cycles > 0.5 else "worse" if cycles < -0.5 else "equal")
         counts[kind] += 1

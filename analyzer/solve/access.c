@@ -238,6 +238,19 @@ const struct expr *access_first_replica(struct access_space *space, const struct
 	                   expr_int(pool, 0));
 }
 
+/* All places of a vector read one element, and all or none do: one load serves them. */
+static bool is_one_element(const struct access *access, const struct expr *const *index)
+{
+	const struct var *part = access->iters[1].var;
+
+	if (access->guard && expr_uses(access->guard, part))
+		return false;
+	for (uint32_t d = 0; d < access->buffer->rank; d++)
+		if (expr_uses(index[d], part))
+			return false;
+	return true;
+}
+
 void access_elementwise(struct access_space *space, const struct elem_ref *ref, bool is_store,
                         int64_t max_bytes, struct access *out)
 {
@@ -261,6 +274,9 @@ void access_elementwise(struct access_space *space, const struct elem_ref *ref, 
 	index_at_slot(space, ref, out->slot, at, &out->guard);
 	out->offset = access_offset(space, ref->buffer, ref->layout, at);
 	out->replica = is_store ? access_first_replica(space, ref->loop->layout) : NULL;
+	out->is_one = !is_store && w == 1 && v > 1 && is_one_element(out, at);
+	if (out->is_one)
+		out->iters[1].extent = 1;
 }
 
 int64_t access_atomic_bytes(const struct target *target, const struct buffer *buffer,

@@ -28,6 +28,7 @@ struct access {
 	int64_t bytes; /* a lane; 16 for the matrix ops */
 	int64_t n_matrices;
 	bool trans;
+	bool is_one;  /* loads of loops: one element for all places of a vector, loaded once */
 	bool is_rest; /* gemm operands: of the last k step, which K fills only partly */
 	const struct buffer *buffer;
 	const struct expr *offset; /* bytes in version 0 (shared), elements (global) */
@@ -143,7 +144,8 @@ struct elem_ref {
 /*
  * The access to it in shared or global memory. The widest vector that the partition, the layout and
  * the alignment allow is used, at most loop->vector_elems elements and 16 bytes; `max_bytes` limits
- * it further (0: no limit). Iterations: slot groups, vectors of a group.
+ * it further (0: no limit). Iterations: slot groups, vectors of a group; a load that is the same
+ * element for a whole group is made once (`is_one`).
  */
 void access_elementwise(struct access_space *space, const struct elem_ref *ref, bool is_store,
                         int64_t max_bytes, struct access *out);

@@ -230,20 +230,21 @@ static void set_moves(struct sampler *sampler, const struct use *use)
 	}
 }
 
-/* Elements an instruction takes: the partition's vector where the use is consecutive along it. */
+/* Iterations that an instruction serves: the partition's vector where the use is consecutive along
+ * it, or, when it only loads, where the vector's places share one element. */
 static int64_t use_width(const struct use *use, const struct layout *layout, int64_t vector,
                          int64_t elem_bytes)
 {
 	int64_t width = vector;
-	bool along = false;
+	int inner = NO_DIM;
 
-	for (uint32_t i = 0; i < layout->n_digits; i++) {
-		const struct digit *digit = &layout->digits[i];
-
-		if (digit->axis == AXIS_SLOT && digit->stride == 1)
-			along = digit->dim == use->contiguous_dim;
-	}
-	if (!along)
+	for (uint32_t i = 0; i < layout->n_digits; i++)
+		if (layout->digits[i].axis == AXIS_SLOT && layout->digits[i].stride == 1)
+			inner = layout->digits[i].dim;
+	if (inner >= 0 && inner != DIM_REPLICA && !use->is_store && !use->places &&
+	    use->steps[inner] == 0)
+		return vector;
+	if (inner != use->contiguous_dim)
 		return 1;
 	while (width > 1 && (width > use->max_vector || width * elem_bytes > 16))
 		width /= 2;

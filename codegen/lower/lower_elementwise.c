@@ -22,6 +22,7 @@
 struct loaded {
 	const struct expr *load, *predicate;
 	const struct wreg *reg;
+	bool is_one; /* all lanes of the vector read its first element */
 };
 
 /* One iteration space while its statements are lowered. */
@@ -267,8 +268,8 @@ static const struct expr *load_predicate(struct elem *e, const struct expr *load
 	return lower_read_predicate(buffer, index, e->choice);
 }
 
-/* Loads a group's elements into a temporary. */
-static const struct wreg *memory_load(struct elem *e, const struct expr *load)
+/* Loads a group's elements into a temporary; false when it cannot. */
+static bool memory_load(struct elem *e, const struct expr *load, struct loaded *out)
 {
 	struct lower *l = e->l;
 	const struct buffer *buffer = load->as.buffer;
@@ -277,17 +278,19 @@ static const struct wreg *memory_load(struct elem *e, const struct expr *load)
 
 	const struct expr *wanted = load_predicate(e, load);
 	for (uint32_t i = 0; i < e->loaded.n; i++)
-		if (e->loaded.p[i].load == load && e->loaded.p[i].predicate == wanted)
-			return e->loaded.p[i].reg;
+		if (e->loaded.p[i].load == load && e->loaded.p[i].predicate == wanted) {
+			*out = e->loaded.p[i];
+			return true;
+		}
 	if (is_gather(e, load->args, buffer->rank) ||
 	    (wanted && e->lane.extent > 1 && expr_uses(wanted, e->lane.var))) {
-		const struct wreg *gathered = temp_reg(l, buffer, "v", e->plan->vector_elems);
-		return gather_load(e, load, gathered) ? gathered : NULL;
+		*out = (struct loaded){ .reg = temp_reg(l, buffer, "v", e->plan->vector_elems) };
+		return gather_load(e, load, out->reg);
 	}
 	tile_index(e, load->args, buffer->rank, index);
 	struct elem_ref ref = { e->plan, e->vars, buffer, memory_layout(l, buffer), index };
 	access_elementwise(&l->space, &ref, false, 0, &access);
-	const struct wreg *reg = temp_reg(l, buffer, "v", e->plan->vector_elems);
+	const struct wreg *reg = temp_reg(l, buffer, "v", access.is_one ? 1 : e->plan->vector_elems);
 	int64_t w = access.bytes / (dtype_bits(buffer->type) / 8);
 	struct wblock *outer = lower_open(l, &access.iters[1]);
 	struct winst *inst = lower_inst(l, WOP_ld);
@@ -299,8 +302,9 @@ static const struct wreg *memory_load(struct elem *e, const struct expr *load)
 	};
 	inst->as.ld.bytes = access.bytes;
 	lower_close(l, outer);
-	vec_push(l->cx->arena, &e->loaded, (struct loaded){ load, wanted, reg });
-	return reg;
+	*out = (struct loaded){ load, wanted, reg, access.is_one };
+	vec_push(l->cx->arena, &e->loaded, *out);
+	return true;
 }
 
 /* What a load becomes; emits it when it comes from memory. */
@@ -310,7 +314,7 @@ static const struct expr *on_load(void *user, const struct expr *load)
 	struct lower *l = e->l;
 	const struct buffer *buffer = load->as.buffer;
 	const struct expr *index[MAX_RANK];
-	const struct wreg *reg;
+	struct loaded loaded;
 
 	switch (buffer->scope) {
 	case SCOPE_FRAGMENT:
@@ -323,9 +327,11 @@ static const struct expr *on_load(void *user, const struct expr *load)
 		                lower_flat_index(l, buffer, index));
 	case SCOPE_GLOBAL:
 	case SCOPE_SHARED:
-		reg = memory_load(e, load);
-		return reg ? expr_reg(l->pool, reg, buffer->type, access_iter_value(&l->space, &e->lane))
-		           : NULL;
+		if (!memory_load(e, load, &loaded))
+			return NULL;
+		return expr_reg(l->pool, loaded.reg, buffer->type,
+		                loaded.is_one ? expr_int(l->pool, 0)
+		                              : access_iter_value(&l->space, &e->lane));
 	case N_SCOPES:
 		break;
 	}

@@ -248,6 +248,22 @@ static void summary_properties(struct text *text)
 	buf_char(text->out, '\n');
 }
 
+/* Whether something better is possible, as far as the search knows. */
+static void summary_search(struct text *text, const struct solution *solution)
+{
+	double gap = (solution->cost - solution->bound) / solution->cost * 100;
+	const char *cycles = count_text(text->arena, (int64_t)(solution->cost + 0.5));
+
+	if (solution->status == SOLVE_CONFLICT || solution->cost <= 0)
+		return;
+	if (solution->status == SOLVE_OPTIMAL)
+		buf_printf(text->out, "  layouts        optimal, %s cycles a block\n", cycles);
+	else
+		buf_printf(text->out,
+		           "  layouts        best found, %s cycles a block, %.1f %% above the bound%s\n",
+		           cycles, gap, solution->is_partial ? " of those looked at" : "");
+}
+
 /* Threads, grid, what a block takes and how many blocks an SM holds. */
 static void summary_launch(struct text *text)
 {
@@ -260,6 +276,8 @@ static void summary_launch(struct text *text)
 	if (text->launch->parity && text->launch->parity->n_producer_threads > 0)
 		buf_printf(text->out, "  producers      %lld threads more, which TileLang adds\n",
 		           (long long)text->launch->parity->n_producer_threads);
+	if (!text->launch->parity && text->launch->solution)
+		summary_search(text, text->launch->solution);
 	if (text->launch->schedule && !text->launch->warp)
 		buf_printf(text->out, "  resources      %s B shared\n",
 		           count_text(text->arena, text->launch->schedule->shared_bytes));

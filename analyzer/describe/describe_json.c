@@ -63,6 +63,23 @@ static void json_resources(struct json *json, const struct compile *compile,
 	json_end(json);
 }
 
+/* How good the layouts are, as far as the search knows; null where they are not the solver's. */
+static void json_search(struct json *json, const struct launch_result *launch)
+{
+	const struct solution *solution = launch->parity ? NULL : launch->solution;
+	bool known = solution && solution->status != SOLVE_CONFLICT;
+
+	json_key(json, "search");
+	json_object(json);
+	json_kstring(json, "status",
+	             !known                              ? NULL
+	             : solution->status == SOLVE_OPTIMAL ? "optimal"
+	                                                 : "best found");
+	json_kdouble(json, "cycles", known ? round(solution->cost * 10) / 10 : (double)NAN);
+	json_kdouble(json, "bound", known ? round(solution->bound * 10) / 10 : (double)NAN);
+	json_end(json);
+}
+
 /* Threads are the product of the extents as written. */
 static void json_launches(struct json *json, const struct compile *compile)
 {
@@ -79,6 +96,7 @@ static void json_launches(struct json *json, const struct compile *compile)
 			json_extent(json, launch->launch->grid[axis]);
 		json_end(json);
 		json_kstring(json, "counted", launch->accesses.counted_grid ? "grid" : "block");
+		json_search(json, launch);
 		json_resources(json, compile, launch);
 		json_end(json);
 	}
